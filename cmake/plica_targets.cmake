@@ -1,0 +1,22 @@
+# plica_layer(NAME DIRS dir... [LINK target...]): a static library plica_NAME of all sources and headers in those folders,
+# relative to the project's root. A file put into a folder is found at the next build.
+function(plica_layer name)
+  cmake_parse_arguments(ARG "" "" "DIRS;LINK" ${ARGN})
+  set(sources "")
+  set(headers "")
+  foreach(dir IN LISTS ARG_DIRS)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*.cpp)
+    list(APPEND sources ${found})
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*.h)
+    list(APPEND headers ${found})
+  endforeach()
+  add_library(plica_${name} STATIC ${sources})
+  target_sources(plica_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+  target_link_libraries(plica_${name} PUBLIC ${ARG_LINK})
+  plica_warnings(plica_${name})
+endfunction()
+
+# Warnings as errors, for our own code only.
+function(plica_warnings target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Werror>)
+endfunction()
