@@ -1,0 +1,64 @@
+"""Writes an ONNX graph node by node: what the export recipes of this folder share."""
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+
+class GraphBuilder:
+    """Collects nodes and constants in the order of the calls; `model()` makes the file's content of them.
+
+    `weights` maps names to arrays; a layer method takes the prefix of a layer's weights in it. Values are strings.
+    """
+
+    def __init__(self, weights):
+        self._weights = weights
+        self._nodes = []
+        self._constants = {}
+
+    def constant(self, name, array):
+        """A constant under `name`; the second call with one name returns the first one's value."""
+        if name not in self._constants:
+            self._constants[name] = numpy_helper.from_array(np.asarray(array, order="C"), name)
+        return name
+
+    def weight(self, name):
+        return self.constant(name, self._weights[name])
+
+    def scalar(self, name, value):
+        return self.constant(name, np.float32(value))
+
+    def ints(self, name, *values):
+        return self.constant(name, np.array(values, np.int64))
+
+    def node(self, op_type, *inputs, output=None, **attributes):
+        """Adds a node with one output and returns the output's name."""
+        name = f"{op_type}_{len(self._nodes)}"
+        output = output or name
+        self._nodes.append(helper.make_node(op_type, inputs, [output], name=name, **attributes))
+        return output
+
+    def linear(self, x, prefix, output=None):
+        """x W^T + b, as the exporters spell it on a 3-D x: MatMul with the transposed weight, Add."""
+        weight = self.constant(f"{prefix}.weight_transposed", self._weights[f"{prefix}.weight"].T)
+        return self.node("Add", self.node("MatMul", x, weight), self.weight(f"{prefix}.bias"), output=output)
+
+    def layer_norm(self, x, prefix, epsilon, output=None):
+        scale, bias = self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")
+        return self.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon, output=output)
+
+    def model(self, name, inputs, outputs, opset, metadata):
+        """`inputs` and `outputs` are (name, element type, shape) with strings for dimensions that are free."""
+        graph = helper.make_graph(
+            self._nodes,
+            name,
+            [helper.make_tensor_value_info(*value) for value in inputs],
+            [helper.make_tensor_value_info(*value) for value in outputs],
+            list(self._constants.values()),
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8, producer_name="plica"
+        )
+        helper.set_model_props(model, metadata)
+        onnx.checker.check_model(model, full_check=True)
+        return model
