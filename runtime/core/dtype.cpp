@@ -9,8 +9,19 @@ struct Row {
   std::string_view name;
   size_t bytes;
 };
-constexpr std::array<Row, 13> kRows = {{{"f32", 4}, {"f64", 8}, {"f16", 2}, {"bf16", 2}, {"bool", 1}, {"i8", 1}, {"i16", 2},
-                                        {"i32", 4}, {"i64", 8}, {"u8", 1}, {"u16", 2}, {"u32", 4}, {"u64", 8}}};
+constexpr std::array<Row, 13> kRows = {{{"f32", 4},
+                                        {"f64", 8},
+                                        {"f16", 2},
+                                        {"bf16", 2},
+                                        {"bool", 1},
+                                        {"i8", 1},
+                                        {"i16", 2},
+                                        {"i32", 4},
+                                        {"i64", 8},
+                                        {"u8", 1},
+                                        {"u16", 2},
+                                        {"u32", 4},
+                                        {"u64", 8}}};
 
 }  // namespace
 

@@ -12,7 +12,7 @@
   decl = *std::move(PLICA_CONCAT(plica_try_, __LINE__))
 
 // PLICA_CHECK(expr): returns the Error of a Status from this function.
-#define PLICA_CHECK(expr)                                          \
-  do {                                                             \
+#define PLICA_CHECK(expr)                                                         \
+  do {                                                                            \
     if (auto plica_check = (expr); !plica_check) return plica_check.take_error(); \
   } while (false)

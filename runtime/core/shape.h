@@ -8,13 +8,14 @@
 namespace plica {
 
 // Shape letters used in all comments:
-//   B batch, S sequences of an MSA, N residues, L tokens, H heads, D head width, C channels; M, N, K of a matrix product.
+//   B batch, S sequences of an MSA, N residues, L tokens, H heads, D head width, C channels; M, N, K of a matrix
+//   product.
 
-Strides dense_strides(const Shape& shape);           // row-major
+Strides dense_strides(const Shape& shape);                            // row-major
 const Strides& strides_of(const TensorType& type, Strides& storage);  // type.strides, or dense ones put into storage
-bool is_dense(const TensorType& type);               // row-major without gaps; sizes of 1 may have any stride
-int64_t num_rows(const Shape& shape);                // product of all but the last size; 1 for a scalar
-size_t num_bytes(const TensorType& type);            // of the elements, dense
+bool is_dense(const TensorType& type);     // row-major without gaps; sizes of 1 may have any stride
+int64_t num_rows(const Shape& shape);      // product of all but the last size; 1 for a scalar
+size_t num_bytes(const TensorType& type);  // of the elements, dense
 
 // NumPy's broadcast of both; kInvalidModel where they do not fit, naming both shapes.
 Result<Shape> broadcast(const Shape& a, const Shape& b);

@@ -1,8 +1,9 @@
+#include "plica/tensor.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
-#include "plica/tensor.h"
 #include "runtime/core/shape.h"
 
 namespace plica {
@@ -13,13 +14,15 @@ Result<Tensor> Tensor::zeros(DType dtype, Shape shape) {
     if (size < 0) return Error(Code::kInvalidInput, "shape " + to_string(shape) + " has a negative size");
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes) ||
         bytes > static_cast<size_t>(std::numeric_limits<int64_t>::max()))
-      return Error(Code::kOutOfMemory, "a tensor of shape " + to_string(shape) + " has more bytes than can be addressed");
+      return Error(Code::kOutOfMemory,
+                   "a tensor of shape " + to_string(shape) + " has more bytes than can be addressed");
   }
   constexpr size_t kAlignment = 64;
   const size_t padded = (bytes + kAlignment) / kAlignment * kAlignment;
   void* data = std::aligned_alloc(kAlignment, padded);
   if (data == nullptr)
-    return Error(Code::kOutOfMemory, "no memory for a tensor of shape " + to_string(shape) + " (" + std::to_string(padded) + " bytes)");
+    return Error(Code::kOutOfMemory,
+                 "no memory for a tensor of shape " + to_string(shape) + " (" + std::to_string(padded) + " bytes)");
   std::memset(data, 0, padded);
   Tensor tensor;
   tensor.type_ = {dtype, std::move(shape), {}};

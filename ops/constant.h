@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "plica/tensor.h"
+#include "runtime/core/result.h"
+
+namespace plica {
+
+// A tensor whose value is known before any run: an initializer of the file, or what was computed from such.
+// `key` is the same for the same value in every plan of one model: "w12" for initializer 12, "Concat{axis=1}(w3,w4)"
+// for an expression, a hash of the content for a small one.
+struct Constant {
+  TensorType type;  // dense
+  const void* data = nullptr;
+  std::shared_ptr<const void> owner;  // keeps data alive; null where the model's file does
+  std::string key;
+};
+using ConstantPtr = std::shared_ptr<const Constant>;
+
+ConstantPtr make_constant(Tensor tensor);                   // key from the content
+ConstantPtr make_constant(Tensor tensor, std::string key);  // key given
+
+// The derived constants of one model: folded, transposed, merged, packed or converted weights. Thread-safe.
+class ConstantStore {
+ public:
+  // What `key` names; made by `make` where nobody has before. Two threads never make the same key at once.
+  Result<ConstantPtr> get(const std::string& key, const std::function<Result<ConstantPtr>()>& make);
+
+  size_t num_made() const;  // how often `make` ran: a plan for a new length leaves this unchanged
+  size_t num_bytes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, ConstantPtr> made_;
+  size_t num_bytes_ = 0;
+};
+
+}  // namespace plica

@@ -1,0 +1,61 @@
+#include "runtime/device/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace plica {
+namespace {
+
+constexpr size_t kPage = size_t{1} << 21;  // so that huge pages can serve it
+
+size_t round_up(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+// Twice the machine's memory: more than any arena that could run, and only addresses.
+size_t address_range_bytes() {
+  const auto pages = static_cast<size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES)));
+  return round_up(2 * pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
+
+}  // namespace
+
+Arena::Arena(Arena&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      num_bytes_(std::exchange(other.num_bytes_, 0)),
+      reserved_bytes_(std::exchange(other.reserved_bytes_, 0)) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(num_bytes_, other.num_bytes_);
+  std::swap(reserved_bytes_, other.reserved_bytes_);
+  return *this;
+}
+
+Arena::~Arena() {
+  if (base_ != nullptr) munmap(base_, reserved_bytes_);
+}
+
+Status Arena::grow(size_t bytes) {
+  if (bytes <= num_bytes_) return {};
+  const auto fail = [&] {
+    return Error(Code::kOutOfMemory, "the arena needs " + std::to_string(bytes) +
+                                         " bytes; the system gives no more than " + std::to_string(num_bytes_));
+  };
+  if (base_ == nullptr) {
+    const size_t range = address_range_bytes();
+    void* base = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return fail();
+    base_ = static_cast<std::byte*>(base);
+    reserved_bytes_ = range;
+  }
+  if (bytes > reserved_bytes_) return fail();
+  const size_t wanted = std::min(round_up(bytes), reserved_bytes_);
+  if (mprotect(base_ + num_bytes_, wanted - num_bytes_, PROT_READ | PROT_WRITE) != 0) return fail();
+  num_bytes_ = wanted;
+  return {};
+}
+
+}  // namespace plica

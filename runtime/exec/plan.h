@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace plica {
+
+// Where an operand of a step lives. Views share the place of what they look at, with another offset and other strides.
+struct Place {
+  enum class Kind : uint8_t { kAbsent, kArena, kInput, kOutput, kConstant };
+  Kind kind = Kind::kAbsent;
+  int index = 0;             // of the graph's input or output
+  int64_t offset_bytes = 0;  // of element (0, ..., 0), from the start of that memory
+  ConstantPtr constant;      // for kConstant
+  TensorType type;           // with strides
+};
+
+struct Declined {
+  std::string_view kernel;
+  std::string why;
+};
+
+struct Step {
+  const OpDef* op = nullptr;
+  Attrs attrs;
+  const Kernel* kernel = nullptr;
+  KernelState state;
+  std::vector<Place> in, out;
+  int64_t scratch_offset = 0;
+  size_t scratch_bytes = 0;
+  Cost cost;
+  std::string name;  // of the file's node it stems from
+  std::vector<Declined> declined;
+};
+
+// Everything a run needs, for one signature. Plain data, immutable, shared by sessions.
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<TensorType> inputs, outputs;  // of the graph, dense
+  std::vector<std::string> output_names;
+  std::vector<Place> output_places;  // where an output lies when the caller binds no memory for it
+  size_t arena_bytes = 0;            // with the places of unbound outputs
+  size_t weights_bytes = 0;          // constants that the steps read, derived ones too
+  double plan_ms = 0;
+  std::map<std::string, int, std::less<>> structures;  // {"attention": 2, ...}
+  DeviceTraits device;
+
+  std::string to_text() const;  // a line a step, then the memory table
+};
+
+struct PlanOptions {
+  DeviceTraits device;
+  Precision precision = Precision::kFile;
+  std::vector<std::string> skip_passes;  // by name
+  bool reference = false;                // no fusion, `ref` kernels only: what `verify` compares with
+  size_t memory_limit_bytes = 0;         // of the arena; 0: none. Over it: kOutOfMemory that says what is needed
+};
+
+// Fuses, picks kernels and places every tensor. Consumes the graph.
+Result<std::shared_ptr<const Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants);
+
+}  // namespace plica
