@@ -1,0 +1,167 @@
+#include "loaders/tokenizer/vocabulary.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "loaders/file/byte_source.h"
+#include "runtime/core/result.h"
+
+namespace plica {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kLargestFile = uint64_t{64} << 20;
+
+Error broken(const std::string& path, const std::string& why) {
+  return Error(Code::kInvalidInput, "the tokenizer file '" + path + "' " + why);
+}
+
+Result<std::string> read_text(const std::string& path) {
+  PLICA_TRY(const auto file, InputFile::open(path));
+  if (file->size_bytes() > kLargestFile)
+    return broken(path, "has " + std::to_string(file->size_bytes()) + " bytes; at most " +
+                            std::to_string(kLargestFile) + " are read");
+  std::string text(file->size_bytes(), '\0');
+  PLICA_CHECK(file->read_at(0, text.data(), text.size()));
+  return text;
+}
+
+Result<json> read_json(const std::string& path) {
+  PLICA_TRY(const std::string text, read_text(path));
+  json value = json::parse(text, nullptr, false);
+  if (!value.is_object()) return broken(path, "is no JSON object");
+  return value;
+}
+
+// The member of an object, or null.
+const json& member(const json& object, const char* name) {
+  static const json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(name);
+  return found == object.end() ? kNull : *found;
+}
+
+// A token is written as text or as {"content": text, ...}.
+std::optional<std::string> token_text(const json& value) {
+  const json& text = value.is_object() ? member(value, "content") : value;
+  if (!text.is_string()) return std::nullopt;
+  return text.get<std::string>();
+}
+
+Status add_table(const json& table, const std::string& path, Vocabulary& out) {
+  if (table.is_object()) {
+    for (const auto& [token, id] : table.items()) {
+      if (!id.is_number_integer()) return broken(path, "gives token '" + token + "' an id that is no integer");
+      out.ids[token] = id.get<int64_t>();
+    }
+    return {};
+  }
+  if (!table.is_array()) return broken(path, "has no model.vocab table");
+  int64_t next = 0;
+  for (const json& row : table) {  // Unigram: [token, score] in the order of the ids
+    if (!row.is_array() || row.empty() || !row[0].is_string())
+      return broken(path, "has a model.vocab row " + std::to_string(next) + " that is no [token, score]");
+    out.ids[row[0].get<std::string>()] = next++;
+  }
+  return {};
+}
+
+// TemplateProcessing lists tokens around the sequence; BertProcessing and RobertaProcessing name cls and sep.
+void read_post_processor(const json& processor, Vocabulary& out) {
+  const json& single = member(processor, "single");
+  if (single.is_array()) {
+    std::vector<std::string> before;
+    std::vector<std::string> after;
+    bool passed = false;
+    for (const json& part : single) {
+      passed |= part.contains("Sequence");
+      const auto token = token_text(member(member(part, "SpecialToken"), "id"));
+      if (token) (passed ? after : before).push_back(*token);
+    }
+    out.prefix = before;
+    out.suffix = after;
+  }
+  const json& cls = member(processor, "cls");
+  const json& sep = member(processor, "sep");
+  if (cls.is_array() && sep.is_array() && !cls.empty() && !sep.empty() && cls[0].is_string() && sep[0].is_string()) {
+    out.prefix = {cls[0].get<std::string>()};
+    out.suffix = {sep[0].get<std::string>()};
+  }
+}
+
+void read_special_tokens(const json& object, Vocabulary& out) {
+  const auto take = [&](const char* name, std::optional<std::string>& to) {
+    if (!to) to = token_text(member(object, name));
+  };
+  take("cls_token", out.cls);
+  take("bos_token", out.cls);
+  take("eos_token", out.eos);
+  take("sep_token", out.eos);
+  take("pad_token", out.pad);
+  take("unk_token", out.unk);
+  take("mask_token", out.mask);
+}
+
+}  // namespace
+
+Result<Vocabulary> read_vocab_txt(const std::string& path) {
+  PLICA_TRY(const std::string text, read_text(path));
+  Vocabulary out;
+  int64_t id = 0;
+  for (size_t at = 0; at < text.size(); ++id) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string token = text.substr(at, end - at);
+    while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
+    if (!token.empty() && !out.ids.emplace(token, id).second)
+      return broken(path, "has the token '" + token + "' twice, the second time in line " + std::to_string(id + 1));
+    at = end + 1;
+  }
+  if (out.ids.empty()) return broken(path, "holds no tokens");
+  out.files.push_back(path);
+  return out;
+}
+
+Result<Vocabulary> read_tokenizer_json(const std::string& path) {
+  PLICA_TRY(const json root, read_json(path));
+  Vocabulary out;
+  PLICA_CHECK(add_table(member(member(root, "model"), "vocab"), path, out));
+  const json& added = member(root, "added_tokens");
+  if (added.is_array())
+    for (const json& token : added) {
+      const auto text = token_text(token);
+      if (text && member(token, "id").is_number_integer()) out.ids[*text] = token["id"].get<int64_t>();
+    }
+  out.unk = token_text(member(member(root, "model"), "unk_token"));
+  read_post_processor(member(root, "post_processor"), out);
+  if (out.ids.empty()) return broken(path, "holds no tokens");
+  out.files.push_back(path);
+  return out;
+}
+
+Result<std::optional<Vocabulary>> read_vocabulary(const std::string& folder) {
+  const auto path_of = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
+  const auto exists = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(path, ignored);
+  };
+  std::optional<Vocabulary> out;
+  if (exists(path_of("tokenizer.json"))) {
+    PLICA_TRY(out, read_tokenizer_json(path_of("tokenizer.json")));
+  } else if (exists(path_of("vocab.txt"))) {
+    PLICA_TRY(out, read_vocab_txt(path_of("vocab.txt")));
+  } else {
+    return out;
+  }
+  for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
+    const std::string path = path_of(name);
+    if (!exists(path)) continue;
+    PLICA_TRY(const json root, read_json(path));
+    read_special_tokens(root, *out);
+    if (member(root, "tokenizer_class").is_string()) out->tokenizer_class = root["tokenizer_class"].get<std::string>();
+    out->files.push_back(path);
+  }
+  return out;
+}
+
+}  // namespace plica
