@@ -49,7 +49,7 @@ ValueId Graph::add_constant(ConstantPtr constant, std::string name) {
 
 Result<NodeId> Graph::add_node(const OpDef& op, Attrs attrs, std::vector<ValueId> inputs, std::string name) {
   if (!op.variadic()) inputs.resize(std::max(inputs.size(), op.inputs.size()), kNone);
-  PLICA_TRY(Types types, infer(op, attrs, types_of(*this, inputs)));
+  PLICA_TRY(Types types, infer_types(op, attrs, types_of(*this, inputs)));
   const auto id = static_cast<NodeId>(nodes_.size());
   for (ValueId input : inputs)
     if (input != kNone) values_[static_cast<size_t>(input)].users.push_back(id);
@@ -158,7 +158,7 @@ Status Graph::verify() const {
         return Error(Code::kInternal, place(*this, id) + " reads a value that is not made before it");
       ++uses[static_cast<size_t>(input)];
     }
-    auto types = infer(*n.op, n.attrs, types_of(*this, n.inputs));
+    auto types = infer_types(*n.op, n.attrs, types_of(*this, n.inputs));
     if (!types) return std::move(types).context("verifying " + place(*this, id)).take_error();
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       made[static_cast<size_t>(n.outputs[i])] = 1;

@@ -116,6 +116,6 @@ const OpDef* find_op(std::string_view name);      // by its name in the text not
 Kernels kernels(const OpDef& op, Device device);  // empty where the backend has none
 
 // Types of the results; checks the number of inputs first. Errors name the operator and the operand.
-Result<Types> infer(const OpDef& op, const Attrs& attrs, InTypes in);
+Result<Types> infer_types(const OpDef& op, const Attrs& attrs, InTypes in);
 
 }  // namespace plica

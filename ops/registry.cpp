@@ -66,7 +66,7 @@ Kernels kernels(const OpDef& op, Device device) {
   return {};
 }
 
-Result<Types> infer(const OpDef& op, const Attrs& attrs, InTypes in) {
+Result<Types> infer_types(const OpDef& op, const Attrs& attrs, InTypes in) {
   const std::string name(op.name);
   const bool counted = op.variadic() ? in.size() + 1 >= op.inputs.size() : in.size() == op.inputs.size();
   if (!counted)

@@ -3,6 +3,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 deps=$root/.deps
+onnx_version=1.20.1
 
 # say TEXT: one line about what happens next.
 say() { printf '== %s\n' "$*"; }
@@ -27,4 +28,22 @@ has_sha256() { [ -f "$1" ] && printf '%s  %s\n' "$2" "$1" | sha256sum --check --
 # fetch_wheel NAME VERSION: downloads the wheel of a Python package into .deps/wheels, without its dependencies.
 fetch_wheel() {
   python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$deps/wheels" "$1==$2"
+}
+
+# configure FOLDER OPTION...: a build folder of this source tree, relative to the root.
+configure() {
+  local folder=$1
+  shift
+  step "configuring $folder" cmake -S "$root" -B "$root/$folder" -G Ninja "$@"
+}
+
+# compile FOLDER TARGET: one target of a configured build folder.
+compile() { step "building $2 in $1" cmake --build "$root/$1" --parallel "$(nproc)" --target "$2"; }
+
+# run_tests FOLDER OPTION...: all tests of a build folder; ctest's counts are the last lines.
+run_tests() {
+  local folder=$1
+  shift
+  step "running the tests of $folder" \
+    ctest --test-dir "$root/$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
 }
