@@ -47,3 +47,18 @@ run_tests() {
   step "running the tests of $folder" \
     ctest --test-dir "$root/$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
 }
+
+# find_python: sets `python` to one that has numpy and onnx, in a virtual environment where the machine's own lacks them.
+find_python() {
+  local venv=$deps/venv
+  python=python3
+  if python3 -c 'import numpy, onnx.defs as d; assert d.onnx_opset_version() >= 17' 2>/dev/null; then
+    return
+  fi
+  python=$venv/bin/python
+  if ! "$python" -c 'import numpy, onnx' 2>/dev/null; then
+    step "making a Python environment with numpy and onnx in .deps/venv" python3 -m venv --clear "$venv"
+    step "installing numpy and onnx there" "$python" -m pip install --quiet --disable-pip-version-check \
+      --find-links "$deps/wheels" numpy "onnx==$onnx_version"
+  fi
+}
