@@ -34,7 +34,7 @@ def read(file):
     try:
         with zipfile.ZipFile(file) as archive:
             return _read_archive(archive)
-    except (zipfile.BadZipFile, pickle.UnpicklingError, KeyError, EOFError, ValueError) as error:
+    except Exception as error:  # a damaged pickle may raise anything
         raise CheckpointError(f"{file}: not a readable PyTorch checkpoint: {error}") from error
 
 
@@ -81,8 +81,10 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _rebuild_tensor(storage, offset, size, strides, *_):
+    if min((offset, *size, *strides)) < 0 or len(size) != len(strides):
+        raise ValueError(f"a tensor has offset {offset}, size {tuple(size)} and strides {tuple(strides)}")
     last = offset + sum((n - 1) * stride for n, stride in zip(size, strides))
-    if 0 not in size and not 0 <= offset <= last < storage.size:
+    if 0 not in size and last >= storage.size:
         raise ValueError(f"a tensor of size {tuple(size)} reads element {last} of {storage.size}")
     view = np.lib.stride_tricks.as_strided(storage[offset:], size, [stride * storage.itemsize for stride in strides])
     return view.copy()

@@ -1,0 +1,54 @@
+"""Tests of models/graph_builder.py."""
+
+import os
+import sys
+import unittest
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models"))
+from graph_builder import GraphBuilder  # noqa: E402
+
+WIDTHS = ["batch", 3]
+
+
+def model_of(builder):
+    io = lambda name: [(name, TensorProto.FLOAT, WIDTHS)]  # noqa: E731
+    return builder.model("test", io("x"), io("y"), opset=17, metadata={"licence": "none"})
+
+
+class GraphBuilderTest(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(0)
+        names = ("layer.weight", "layer.bias", "norm.weight", "norm.bias")
+        shapes = ((3, 3), (3,), (3,), (3,))
+        self.weights = {name: rng.standard_normal(shape, np.float32) for name, shape in zip(names, shapes)}
+        self.x = rng.standard_normal((2, 3), np.float32)
+
+    def test_layers_compute_what_they_say(self):
+        builder = GraphBuilder(self.weights)
+        builder.layer_norm(builder.linear("x", "layer"), "norm", 1e-5, output="y")
+        (found,) = ReferenceEvaluator(model_of(builder)).run(None, {"x": self.x})
+        hidden = self.x @ self.weights["layer.weight"].T + self.weights["layer.bias"]
+        hidden = (hidden - hidden.mean(-1, keepdims=True)) / np.sqrt(hidden.var(-1, keepdims=True) + 1e-5)
+        wanted = hidden * self.weights["norm.weight"] + self.weights["norm.bias"]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+    def test_a_constant_is_written_once_and_keeps_its_rank(self):
+        builder = GraphBuilder({})
+        half = builder.scalar("half", 0.5)
+        builder.node("Mul", builder.node("Mul", "x", half), builder.scalar("half", 0.5), output="y")
+        constants = model_of(builder).graph.initializer
+        self.assertEqual([constant.name for constant in constants], ["half"])
+        self.assertEqual(numpy_helper.to_array(constants[0]).shape, ())
+
+    def test_metadata_is_in_the_file(self):
+        builder = GraphBuilder({})
+        builder.node("Relu", "x", output="y")
+        self.assertEqual([(p.key, p.value) for p in model_of(builder).metadata_props], [("licence", "none")])
+
+
+if __name__ == "__main__":
+    unittest.main()
