@@ -1,9 +1,8 @@
 #include "loaders/tokenizer/vocabulary.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "loaders/file/byte_source.h"
+#include "loaders/tokenizer/json_file.h"
 #include "runtime/core/result.h"
 
 namespace plica {
@@ -11,35 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLargestFile = uint64_t{64} << 20;
-
 Error broken(const std::string& path, const std::string& why) {
   return Error(Code::kInvalidInput, "the tokenizer file '" + path + "' " + why);
-}
-
-Result<std::string> read_text(const std::string& path) {
-  PLICA_TRY(const auto file, InputFile::open(path));
-  if (file->size_bytes() > kLargestFile)
-    return broken(path, "has " + std::to_string(file->size_bytes()) + " bytes; at most " +
-                            std::to_string(kLargestFile) + " are read");
-  std::string text(file->size_bytes(), '\0');
-  PLICA_CHECK(file->read_at(0, text.data(), text.size()));
-  return text;
-}
-
-Result<json> read_json(const std::string& path) {
-  PLICA_TRY(const std::string text, read_text(path));
-  json value = json::parse(text, nullptr, false);
-  if (!value.is_object()) return broken(path, "is no JSON object");
-  return value;
-}
-
-// The member of an object, or null.
-const json& member(const json& object, const char* name) {
-  static const json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(name);
-  return found == object.end() ? kNull : *found;
 }
 
 // A token is written as text or as {"content": text, ...}.
@@ -106,7 +78,7 @@ void read_special_tokens(const json& object, Vocabulary& out) {
 }  // namespace
 
 Result<Vocabulary> read_vocab_txt(const std::string& path) {
-  PLICA_TRY(const std::string text, read_text(path));
+  PLICA_TRY(const std::string text, read_small_file(path));
   Vocabulary out;
   int64_t id = 0;
   for (size_t at = 0; at < text.size(); ++id) {
@@ -123,7 +95,7 @@ Result<Vocabulary> read_vocab_txt(const std::string& path) {
 }
 
 Result<Vocabulary> read_tokenizer_json(const std::string& path) {
-  PLICA_TRY(const json root, read_json(path));
+  PLICA_TRY(const json root, read_json_object(path));
   Vocabulary out;
   PLICA_CHECK(add_table(member(member(root, "model"), "vocab"), path, out));
   const json& added = member(root, "added_tokens");
@@ -156,7 +128,7 @@ Result<std::optional<Vocabulary>> read_vocabulary(const std::string& folder) {
   for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
     const std::string path = path_of(name);
     if (!exists(path)) continue;
-    PLICA_TRY(const json root, read_json(path));
+    PLICA_TRY(const json root, read_json_object(path));
     read_special_tokens(root, *out);
     if (member(root, "tokenizer_class").is_string()) out->tokenizer_class = root["tokenizer_class"].get<std::string>();
     out->files.push_back(path);
