@@ -2,7 +2,7 @@
 
     antibody_neighbours.py VECTORS.npz ANTIBODIES.fasta EXPECTED.npz
 
-Both npz files hold one vector under each record's id. Ends with 1 when a vector is missing or differs by more than 1e-4.
+Both npz files hold one vector under each record's id. Ends with 1 when a vector is missing or differs by over 1e-4.
 """
 
 import sys
@@ -31,7 +31,7 @@ def show_neighbours(vectors, headers):
         nearest = names[int(cosine[row].argmax())]
         alike += name[-2:] == nearest[-2:]
         print(f"{name:{width}}  {headers[name]:{about}}  {nearest:{width}}  {cosine[row].max():.3f}")
-    print(f"\n{alike} of {len(names)} domains have their nearest neighbour among their own kind, heavy (VH) or light (VL).")
+    print(f"\n{alike} of {len(names)} domains are nearest to one of their own kind, heavy (VH) or light (VL).")
 
 
 def main():

@@ -27,7 +27,8 @@ has_sha256() { [ -f "$1" ] && printf '%s  %s\n' "$2" "$1" | sha256sum --check --
 
 # fetch_wheel NAME VERSION: downloads the wheel of a Python package into .deps/wheels, without its dependencies.
 fetch_wheel() {
-  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$deps/wheels" "$1==$2"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+    --dest "$deps/wheels" "$1==$2"
 }
 
 # configure FOLDER OPTION...: a build folder of this source tree, relative to the root.
@@ -48,7 +49,7 @@ run_tests() {
     ctest --test-dir "$root/$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
 }
 
-# find_python: sets `python` to one that has numpy and onnx, in a virtual environment where the machine's own lacks them.
+# find_python: sets `python` to one with numpy and onnx: the machine's own, or that of a virtual environment.
 find_python() {
   local venv=$deps/venv
   python=python3
