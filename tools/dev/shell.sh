@@ -5,8 +5,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 deps=$root/.deps
 onnx_version=1.20.1
 
-# say TEXT: one line about what happens next.
-say() { printf '== %s\n' "$*"; }
+# say TEXT: one line on what happens next, after the script's name.
+say() { printf '== %s: %s\n' "${0##*/}" "$*"; }
 
 # fail TEXT: the reason on stderr, then the end.
 fail() {
