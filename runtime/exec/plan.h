@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "runtime/exec/memory_plan.h"
 
 namespace plica {
 
@@ -46,6 +47,8 @@ struct Plan {
   std::vector<std::string> output_names;
   std::vector<Place> output_places;  // where an output lies when the caller binds no memory for it
   size_t arena_bytes = 0;            // with the places of unbound outputs
+  std::vector<Lifetime> lifetimes;   // of what lies in the arena, scratch too
+  MemoryPlan memory;                 // where it lies
   size_t weights_bytes = 0;          // constants that the steps read, derived ones too
   double plan_ms = 0;
   std::map<std::string, int, std::less<>> structures;  // {"attention": 2, ...}
@@ -63,6 +66,6 @@ struct PlanOptions {
 };
 
 // Fuses, picks kernels and places every tensor. Consumes the graph.
-Result<std::shared_ptr<const Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants);
+Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants);
 
 }  // namespace plica

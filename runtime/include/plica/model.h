@@ -18,14 +18,14 @@ class Session;
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning };
 
 struct LoadOptions {
-  std::string device = "cpu";                           // "cpu", "cuda:0"
-  Precision precision = Precision::kFile;               // the file's own types, fp32 strict
-  int num_threads = 0;                                  // of a session's team; 0: the processors this process may use
-  bool map_files = true;                                // false: read them into memory (for file systems that truncate)
-  size_t memory_limit_bytes = 0;                        // of a session's arena; 0: none
-  size_t num_plans = 64;                                // plans kept, least recently used first out
-  std::vector<std::string> skip_passes;                 // names of graph passes that are left out
-  std::function<void(LogLevel, std::string_view)> log;  // nothing is printed; called from any thread
+  std::string device = "cpu";                 // "cpu", "cuda:0"
+  Precision precision = Precision::kFile;     // the file's own types, fp32 strict
+  int num_threads = 0;                        // of a session's team; 0: the processors this process may use
+  bool map_files = true;                      // false: read them into memory (for file systems that truncate)
+  size_t memory_limit_bytes = 0;              // of a session's arena; 0: none
+  size_t num_plans = 64;                      // plans kept, least recently used first out
+  std::vector<std::string> skip_passes = {};  // names of graph passes that are left out
+  std::function<void(LogLevel, std::string_view)> log = {};  // nothing is printed; called from any thread
 };
 
 // An input or output as the file declares it.

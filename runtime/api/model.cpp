@@ -1,0 +1,113 @@
+#include "plica/model.h"
+
+#include "plica/session.h"
+#include "runtime/api/guard.h"
+#include "runtime/api/model_state.h"
+#include "runtime/api/session_state.h"
+#include "runtime/core/shape.h"
+#include "runtime/device/processors.h"
+
+namespace plica {
+namespace {
+
+std::vector<TensorInfo> infos_of(const std::vector<Port>& ports) {
+  std::vector<TensorInfo> infos;
+  for (const Port& port : ports) infos.push_back({port.name, port.dtype, port.has_rank, port.shape, port.symbols});
+  return infos;
+}
+
+Result<PlanOptions> plan_options(const LoadOptions& options) {
+  if (options.device.starts_with("cuda"))
+    return Error(Code::kUnsupported, "device '" + options.device + "': this build has no CUDA backend");
+  if (options.device != "cpu")
+    return Error(Code::kInvalidInput, "device '" + options.device + "', wanted cpu or cuda:N");
+  if (options.precision != Precision::kFile && options.precision != Precision::kF32)
+    return Error(Code::kUnsupported, "the CPU backend computes in the file's own types only");
+  if (options.num_threads < 0)
+    return Error(Code::kInvalidInput, std::to_string(options.num_threads) + " threads, wanted 0 or more");
+  PlanOptions plan;
+  plan.device.num_threads = options.num_threads > 0 ? options.num_threads : num_processors();
+  plan.precision = options.precision;
+  plan.skip_passes = options.skip_passes;
+  plan.memory_limit_bytes = options.memory_limit_bytes;
+  return plan;
+}
+
+}  // namespace
+
+std::string to_string(const Port& port) {
+  std::string text(name_of(port.dtype));
+  if (!port.has_rank) return text.append(" of any shape");
+  if (port.shape.empty()) return text.append(" scalar");
+  for (size_t i = 0; i < port.shape.size(); ++i) {
+    text.append(i == 0 ? " " : " x ");
+    const bool named = i < port.symbols.size() && !port.symbols[i].empty();
+    text.append(port.shape[i] >= 0 ? std::to_string(port.shape[i]) : named ? port.symbols[i] : "any");
+  }
+  return text;
+}
+
+Model::State::State(Source model_source, LoadOptions load_options, PlanOptions plan_options, LoadStats load_stats)
+    : source(std::move(model_source)),
+      options(std::move(load_options)),
+      stats(load_stats),
+      inputs(infos_of(source.inputs)),
+      outputs(infos_of(source.outputs)),
+      plans(source, std::move(plan_options), constants, options.num_plans) {}
+
+Result<Model> Model::State::make(Source source, LoadOptions options, LoadStats stats) {
+  PLICA_TRY(PlanOptions plan, plan_options(options));
+  return Model(std::make_shared<State>(std::move(source), std::move(options), std::move(plan), stats));
+}
+
+Result<std::shared_ptr<const Planned>> Model::State::plan(std::span<const TensorView> given) {
+  const size_t before = plans.num_made();
+  auto planned = plans.get(given);
+  if (planned && options.log && plans.num_made() != before) {
+    const Plan& plan = *(*planned)->plan;
+    std::string text = "planned";
+    for (const TensorType& type : plan.inputs) text.append(" ").append(to_string(type.shape));
+    text.append(": ").append(std::to_string(plan.steps.size())).append(" steps, an arena of ");
+    text.append(std::to_string(plan.arena_bytes))
+        .append(" bytes, in ")
+        .append(std::to_string(plan.plan_ms))
+        .append(" ms");
+    options.log(LogLevel::kInfo, text);
+  }
+  return planned;
+}
+
+Status Model::State::check_input(size_t index, const TensorType& type) const {
+  const Port& port = source.inputs[index];
+  bool fits = type.dtype == port.dtype && (!port.has_rank || type.shape.size() == port.shape.size());
+  for (size_t i = 0; fits && port.has_rank && i < port.shape.size(); ++i)
+    fits = type.shape[i] >= 0 && (port.shape[i] < 0 || port.shape[i] == type.shape[i]);
+  if (fits) return {};
+  return Error(Code::kInvalidInput,
+               "input '" + port.name + "': found " + to_string(type) + ", wanted " + to_string(port));
+}
+
+const std::vector<TensorInfo>& Model::inputs() const { return state_->inputs; }
+
+const std::vector<TensorInfo>& Model::outputs() const { return state_->outputs; }
+
+Result<size_t> Model::forecast(const std::vector<Shape>& input_shapes) const {
+  return guarded([&]() -> Result<size_t> {
+    if (input_shapes.size() != inputs().size())
+      return Error(Code::kInvalidInput,
+                   std::to_string(input_shapes.size()) + " input shapes, wanted " + std::to_string(inputs().size()));
+    std::vector<TensorView> views;
+    for (size_t i = 0; i < input_shapes.size(); ++i) {
+      views.push_back({{inputs()[i].dtype, input_shapes[i], {}}, nullptr});
+      PLICA_CHECK(state_->check_input(i, views.back().type));
+    }
+    PLICA_TRY(const auto planned, state_->plan(views));
+    return planned->plan->arena_bytes;
+  });
+}
+
+Result<Session> Model::session() const {
+  return guarded([&]() -> Result<Session> { return Session(std::make_unique<Session::State>(state_)); });
+}
+
+}  // namespace plica

@@ -1,0 +1,143 @@
+#include "plica/session.h"
+
+#include <cstring>
+
+#include "ops/copy.h"
+#include "runtime/api/guard.h"
+#include "runtime/api/session_state.h"
+#include "runtime/core/shape.h"
+
+namespace plica {
+namespace {
+
+bool is_readable_in_place(const TensorView& view) {
+  return is_dense(view.type) && reinterpret_cast<uintptr_t>(view.data) % size_of(view.type.dtype) == 0;
+}
+
+bool overlap(const TensorView& a, const TensorView& b) {
+  const auto *first = static_cast<const std::byte*>(a.data), *second = static_cast<const std::byte*>(b.data);
+  return first < second + num_bytes(b.type) && second < first + num_bytes(a.type);
+}
+
+}  // namespace
+
+Session::State::State(std::shared_ptr<Model::State> model_state)
+    : model(std::move(model_state)),
+      inputs_(model->source.inputs.size()),
+      dense_inputs_(model->source.inputs.size()),
+      bound_outputs_(model->source.outputs.size()) {}
+
+Status Session::State::bind(size_t index, const TensorView& view) {
+  if (index >= inputs_.size())
+    return Error(Code::kInvalidInput,
+                 "input " + std::to_string(index) + ", wanted less than " + std::to_string(inputs_.size()));
+  PLICA_CHECK(model->check_input(index, view.type));
+  if (view.data == nullptr && num_elements(view.type.shape) > 0)
+    return Error(Code::kInvalidInput, "input '" + model->source.inputs[index].name + "': its data is null");
+  Input& input = inputs_[index];
+  input.view = view;
+  input.is_bound = true;
+  TensorView& dense = dense_inputs_[index];
+  dense.type.dtype = view.type.dtype;
+  dense.type.shape = view.type.shape;
+  dense.data = view.data;
+  if (is_readable_in_place(view)) return {};
+  if (input.staged.type() != dense.type) {
+    PLICA_TRY(input.staged, Tensor::zeros(view.type.dtype, view.type.shape));
+  }
+  dense.data = input.staged.data();
+  return {};
+}
+
+Status Session::State::bind_output(size_t index, const TensorView& view) {
+  if (index >= bound_outputs_.size())
+    return Error(Code::kInvalidInput,
+                 "output " + std::to_string(index) + ", wanted less than " + std::to_string(bound_outputs_.size()));
+  if (view.data != nullptr && !is_readable_in_place(view))
+    return Error(Code::kInvalidInput,
+                 "output '" + model->source.outputs[index].name +
+                     "': found memory with gaps or askew, wanted it dense and aligned to its elements");
+  bound_outputs_[index] = view;
+  return {};
+}
+
+void Session::State::unbind() {
+  for (Input& input : inputs_) input.is_bound = false;
+  for (TensorView& output : bound_outputs_) output.data = nullptr;
+}
+
+Status Session::State::check_output(size_t index) const {
+  const TensorView& bound = bound_outputs_[index];
+  const TensorType& wanted = planned->plan->outputs[index];
+  const std::string& name = planned->plan->output_names[index];
+  if (bound.type.dtype != wanted.dtype || bound.type.shape != wanted.shape)
+    return Error(Code::kInvalidInput, "output '" + name + "': bound memory is " + to_string(bound.type) +
+                                          ", the run makes " + to_string(wanted));
+  for (size_t i = 0; i < dense_inputs_.size(); ++i)
+    if (overlap(bound, dense_inputs_[i]))
+      return Error(Code::kInvalidInput,
+                   "output '" + name + "': bound memory overlaps that of input '" + model->source.inputs[i].name + "'");
+  for (size_t i = 0; i < bound_outputs_.size(); ++i)
+    if (i != index && bound_outputs_[i].data != nullptr && overlap(bound, bound_outputs_[i]))
+      return Error(Code::kInvalidInput, "output '" + name + "': bound memory overlaps that of output '" +
+                                            planned->plan->output_names[i] + "'");
+  return {};
+}
+
+void Session::State::stage(Input& input) const {
+  const TensorView out = input.staged.view();
+  KernelArgs args;
+  args.in = {&input.view, 1};
+  args.out = {&out, 1};
+  const ops::Copy attrs;
+  kernels(copy_op, Device::kCpu).back().run(&attrs, args);
+}
+
+Status Session::State::prepare() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].is_bound)
+      return Error(Code::kInvalidInput, "input '" + model->source.inputs[i].name + "' is missing, wanted " +
+                                            to_string(model->source.inputs[i]));
+    if (dense_inputs_[i].data != inputs_[i].view.data) stage(inputs_[i]);
+  }
+  if (planned != nullptr && planned->fits(dense_inputs_)) return {};
+  PLICA_TRY(std::shared_ptr<const Planned> wanted, model->plan(dense_inputs_));
+  PLICA_CHECK(arena_.grow(std::max<size_t>(wanted->plan->arena_bytes, 1)));
+  executor_ = std::make_unique<Executor>(wanted->plan, arena_.base());
+  planned = std::move(wanted);
+  outputs.clear();
+  for (const TensorType& type : planned->plan->outputs) outputs.push_back({type, nullptr});
+  return {};
+}
+
+Status Session::State::run(std::span<double> step_ms) {
+  PLICA_CHECK(prepare());
+  for (size_t i = 0; i < dense_inputs_.size(); ++i) executor_->bind_input(i, dense_inputs_[i].data);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (bound_outputs_[i].data != nullptr) PLICA_CHECK(check_output(i));
+    executor_->bind_output(i, bound_outputs_[i].data);
+    outputs[i].data = executor_->output(i);
+  }
+  return executor_->run(step_ms);
+}
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Status Session::bind(size_t index, const TensorView& input) {
+  return guarded([&] { return state_->bind(index, input); });
+}
+
+Status Session::bind_output(size_t index, const TensorView& output) {
+  return guarded([&] { return state_->bind_output(index, output); });
+}
+
+Status Session::run() {
+  return guarded([&] { return state_->run(); });
+}
+
+const std::vector<TensorView>& Session::outputs() const { return state_->outputs; }
+
+}  // namespace plica

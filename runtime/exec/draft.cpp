@@ -1,0 +1,247 @@
+#include "runtime/exec/draft.h"
+
+#include <algorithm>
+
+#include "ops/copy.h"
+#include "runtime/core/shape.h"
+#include "runtime/exec/constant_view.h"
+#include "runtime/exec/kernel_choice.h"
+#include "runtime/exec/layout.h"
+#include "runtime/exec/view.h"
+
+namespace plica {
+namespace {
+
+using Kind = Place::Kind;
+
+class Drafter {
+ public:
+  Drafter(const Graph& graph, const PlanOptions& options, ConstantStore& constants)
+      : graph_(graph), options_(options), constants_(constants) {
+    values_.resize(graph.num_values());
+    dense_.resize(graph.num_values());
+    uses_.resize(graph.num_values());
+    is_result_.resize(graph.num_values());
+  }
+
+  Result<Draft> draft(const std::vector<NodeId>& order) {
+    place_given_values();
+    for (NodeId id : order) {
+      const Node& node = graph_.node(id);
+      Status status = node.op->is_view ? plan_view(node) : plan_step(node);
+      if (!status) return std::move(status).context(describe(node)).take_error();
+      release_inputs(node);
+    }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) PLICA_CHECK(place_output(i));
+    return std::move(draft_);
+  }
+
+ private:
+  static size_t at(int32_t id) { return static_cast<size_t>(id); }
+
+  static std::string describe(const Node& node) {
+    return "planning " + std::string(node.op->name) + " '" + node.name + "'";
+  }
+
+  Buffer& buffer_of(const Place& place) { return draft_.buffers[at(place.index)]; }
+
+  Place add_buffer(Buffer buffer, TensorType type) {
+    draft_.buffers.push_back(buffer);
+    return {buffer.kind, static_cast<int>(draft_.buffers.size()) - 1, 0, nullptr, std::move(type)};
+  }
+
+  void place_given_values() {
+    for (size_t i = 0; i < values_.size(); ++i)
+      uses_[i] = static_cast<int>(graph_.value(static_cast<ValueId>(i)).users.size());
+    for (ValueId output : graph_.outputs()) {
+      ++uses_[at(output)];
+      ValueId root = output;
+      for (NodeId maker = graph_.value(root).producer; maker != kNone && graph_.node(maker).op->is_view;
+           maker = graph_.value(root).producer)
+        root = graph_.node(maker).inputs[0];
+      is_result_[at(root)] = true;
+    }
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+      const ValueId id = graph_.inputs()[i];
+      set_value(id, add_buffer({Kind::kInput, static_cast<int>(i), 0, 0, false}, graph_.type(id)));
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const Value& value = graph_.value(static_cast<ValueId>(i));
+      if (value.constant != nullptr) values_[i] = {Kind::kConstant, 0, 0, value.constant, value.type};
+    }
+  }
+
+  void set_value(ValueId id, Place place) {
+    if (place.kind != Kind::kConstant) buffer_of(place).uses += uses_[at(id)];
+    values_[at(id)] = std::move(place);
+  }
+
+  void release_inputs(const Node& node) {
+    for (ValueId id : node.inputs)
+      if (id != kNone && values_[at(id)].kind != Kind::kConstant) --buffer_of(values_[at(id)]).uses;
+  }
+
+  Status plan_view(const Node& node) {
+    const ValueId input = node.inputs[0];
+    std::optional<Place> place = view_of(node, values_[at(input)]);
+    if (!place) {
+      PLICA_TRY(const Place dense, dense_place(input, node.name));
+      place = view_of(node, dense);
+    }
+    if (place->kind == Kind::kConstant) place = constant_view(*place);
+    set_value(node.outputs[0], *std::move(place));
+    return {};
+  }
+
+  // The value without gaps: where it lies, or a copy that every reader who asks shares.
+  Result<Place> dense_place(ValueId id, const std::string& name) {
+    const Place& place = values_[at(id)];
+    if (is_dense(place.type)) return place;
+    if (dense_[at(id)].kind != Kind::kAbsent) return dense_[at(id)];
+    if (place.kind == Kind::kConstant) {
+      PLICA_TRY(ConstantPtr constant, dense_constant(*place.constant, constants_));
+      const TensorType type = constant->type;
+      return dense_[at(id)] = {Kind::kConstant, 0, 0, std::move(constant), type};
+    }
+    const TensorType type{place.type.dtype, place.type.shape, {}};
+    Place copy = add_buffer({Kind::kArena, 0, num_bytes(type), 1, false}, type);
+    PLICA_CHECK(add_copy(place, copy, name));
+    return dense_[at(id)] = std::move(copy);
+  }
+
+  Status add_copy(const Place& from, const Place& to, const std::string& name) {
+    Step step;
+    step.op = &copy_op;
+    step.attrs = ops::Copy{};
+    step.name = name;
+    step.in = {from};
+    step.out = {to};
+    KernelRequest request{step.op, step.attrs.get(), {operand(from)}, {to.type}, {{}}, {alignment(to)}, &options_};
+    PLICA_TRY(KernelChoice choice, choose_kernel(request));
+    return add_step(std::move(step), std::move(choice));
+  }
+
+  // Of element (0, ..., 0), as far as it is known before memory is planned; buffers start at multiples of 64.
+  int64_t alignment(const Place& place) const {
+    const auto element = static_cast<int64_t>(size_of(place.type.dtype));
+    if (place.kind == Kind::kConstant) return alignment_of(reinterpret_cast<intptr_t>(place.constant->data));
+    const Buffer& buffer = draft_.buffers[at(place.index)];
+    if (buffer.kind != Kind::kArena || buffer.is_result) return element;
+    return alignment_of(place.offset_bytes);
+  }
+  static int64_t alignment_of(intptr_t address) {
+    const intptr_t bits = address | 64;
+    return bits & -bits;
+  }
+
+  Operand operand(const Place& place) const {
+    if (place.kind == Kind::kAbsent) return {};
+    return {&place.type, place.constant, alignment(place)};
+  }
+
+  Status plan_step(const Node& node) {
+    Step step;
+    step.op = node.op;
+    step.attrs = node.attrs;
+    step.name = node.name;
+    KernelRequest request{node.op, node.attrs.get(), {}, {}, {}, {}, &options_};
+    for (ValueId id : node.inputs) step.in.push_back(id == kNone ? Place{} : values_[at(id)]);
+    for (const Place& place : step.in) request.in.push_back(operand(place));
+    for (ValueId id : node.outputs) {
+      request.out.push_back(graph_.type(id));
+      request.preferred.push_back(options_.reference ? Strides{} : preferred_strides(graph_, id));
+      request.out_alignments.push_back(is_result_[at(id)] ? static_cast<int64_t>(size_of(graph_.type(id).dtype)) : 64);
+    }
+    PLICA_TRY(KernelChoice choice, choose_kernel(request));
+    for (size_t i : choice.to_copy) {
+      PLICA_TRY(step.in[i], dense_place(node.inputs[i], node.name));
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      TensorType type = graph_.type(node.outputs[i]);
+      if (choice.takes_preferred) type.strides = request.preferred[i];
+      const int reused = i == 0 ? reusable_input(node, step, *choice.kernel, type) : -1;
+      if (reused >= 0) {
+        Place place = step.in[at(reused)];
+        place.type = type;
+        step.out.push_back(std::move(place));
+      } else {
+        const size_t bytes = num_bytes(type);
+        step.out.push_back(add_buffer({Kind::kArena, 0, bytes, 0, is_result_[at(node.outputs[i])]}, std::move(type)));
+      }
+      set_value(node.outputs[i], step.out.back());
+    }
+    return add_step(std::move(step), std::move(choice));
+  }
+
+  // The input whose memory the first result may take over because nobody reads it any more; -1: none.
+  int reusable_input(const Node& node, const Step& step, const Kernel& kernel, const TensorType& out) {
+    if (kernel.in_place == 0 || is_result_[at(node.outputs[0])]) return -1;
+    for (size_t i = 0; i < step.in.size() && i < 32; ++i) {
+      const Place& place = step.in[i];
+      if ((kernel.in_place >> i & 1) == 0 || place.kind != Kind::kArena || place.type != out) continue;
+      if (place.offset_bytes % 64 != 0 || buffer_of(place).is_result || buffer_of(place).uses != 1) continue;
+      const auto shares = [&](const Place& other) { return other.kind == Kind::kArena && other.index == place.index; };
+      if (values_[at(node.inputs[i])].index == place.index &&
+          std::count_if(step.in.begin(), step.in.end(), shares) == 1)
+        return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  // With its operands placed: lets the kernel prepare, and books its scratch.
+  Status add_step(Step step, KernelChoice choice) {
+    std::vector<Operand> in, out;
+    for (const Place& place : step.in) in.push_back(operand(place));
+    for (const Place& place : step.out) out.push_back(operand(place));
+    const Case operands{in, out, options_.device, options_.precision};
+    step.kernel = choice.kernel;
+    step.declined = std::move(choice.declined);
+    if (step.kernel->prepare != nullptr) {
+      PLICA_TRY(step.state, step.kernel->prepare(step.attrs.get(), operands, constants_));
+    }
+    if (step.kernel->scratch_bytes != nullptr)
+      step.scratch_bytes = step.kernel->scratch_bytes(step.attrs.get(), operands);
+    if (step.op->cost != nullptr) {
+      step.cost = step.op->cost(step.attrs.get(), operands);
+    } else {
+      for (const Place& place : step.in) step.cost.bytes += static_cast<double>(num_bytes(place.type));
+      for (const Place& place : step.out) step.cost.bytes += static_cast<double>(num_bytes(place.type));
+    }
+    draft_.steps.push_back(std::move(step));
+    return {};
+  }
+
+  // An output of the graph lies in memory of its own, which the caller may bring: the buffer of its value, or a copy.
+  Status place_output(size_t i) {
+    const Place& place = values_[at(graph_.outputs()[i])];
+    const auto index = static_cast<int>(i);
+    const size_t bytes = num_bytes(place.type);
+    if (place.kind == Kind::kArena && place.offset_bytes == 0 && is_dense(place.type)) {
+      Buffer& buffer = buffer_of(place);
+      if (buffer.kind == Kind::kArena && buffer.is_result && buffer.bytes == bytes) {
+        buffer.kind = Kind::kOutput;
+        buffer.index = index;
+        return {};
+      }
+    }
+    const TensorType type{place.type.dtype, place.type.shape, {}};
+    return add_copy(place, add_buffer({Kind::kOutput, index, bytes, 0, true}, type), graph_.output_name(i));
+  }
+
+  const Graph& graph_;
+  const PlanOptions& options_;
+  ConstantStore& constants_;
+  Draft draft_;
+  std::vector<Place> values_, dense_;  // by ValueId; kAbsent until made
+  std::vector<int> uses_;              // by ValueId: readers, the graph's outputs too
+  std::vector<bool> is_result_;        // by ValueId: an output of the graph looks at its memory
+};
+
+}  // namespace
+
+Result<Draft> draft_steps(const Graph& graph, const std::vector<NodeId>& order, const PlanOptions& options,
+                          ConstantStore& constants) {
+  return Drafter(graph, options, constants).draft(order);
+}
+
+}  // namespace plica

@@ -1,0 +1,92 @@
+#include "runtime/exec/kernel_choice.h"
+
+#include "runtime/core/shape.h"
+
+namespace plica {
+namespace {
+
+// A request with some of its inputs made dense.
+class Attempt {
+ public:
+  Attempt(const KernelRequest& request, std::vector<size_t> to_copy)
+      : request_(request), to_copy_(std::move(to_copy)), in_(request.in), out_types_(request.out) {
+    dense_.reserve(to_copy_.size());
+    for (size_t i : to_copy_) {
+      dense_.push_back({in_[i].type->dtype, in_[i].type->shape, {}});
+      in_[i].type = &dense_.back();
+      in_[i].alignment_bytes = 64;
+    }
+  }
+
+  // Null where the kernel takes it.
+  const char* declines(const Kernel& kernel, bool preferred) {
+    if (kernel.declines == nullptr) return nullptr;
+    out_.clear();
+    for (size_t i = 0; i < out_types_.size(); ++i) {
+      out_types_[i].strides = preferred ? request_.preferred[i] : Strides{};
+      out_.push_back({&out_types_[i], nullptr, request_.out_alignments[i]});
+    }
+    return kernel.declines(request_.attrs, {in_, out_, request_.options->device, request_.options->precision});
+  }
+
+  const std::vector<size_t>& to_copy() const { return to_copy_; }
+
+ private:
+  const KernelRequest& request_;
+  std::vector<size_t> to_copy_;
+  std::vector<Operand> in_, out_;
+  std::vector<TensorType> dense_, out_types_;
+};
+
+// What may be copied, in the order of trying: nothing, one strided operand, all of them.
+std::vector<std::vector<size_t>> copies_to_try(const KernelRequest& request) {
+  std::vector<std::vector<size_t>> sets{{}};
+  std::vector<size_t> strided;
+  for (size_t i = 0; i < request.in.size(); ++i)
+    if (request.in[i].type != nullptr && !is_dense(*request.in[i].type)) strided.push_back(i);
+  for (size_t i : strided) sets.push_back({i});
+  if (strided.size() > 1) sets.push_back(strided);
+  return sets;
+}
+
+bool wants_layout(const KernelRequest& request) {
+  for (const Strides& strides : request.preferred)
+    if (!strides.empty()) return true;
+  return false;
+}
+
+}  // namespace
+
+Result<KernelChoice> choose_kernel(const KernelRequest& request) {
+  const Kernels all = kernels(*request.op, request.options->device.device);
+  KernelChoice choice;
+  const std::vector<std::vector<size_t>> sets = copies_to_try(request);
+  const auto attempt = [&](bool ref, const std::vector<size_t>& set) {
+    Attempt operands(request, set);
+    for (const Kernel& kernel : all) {
+      if ((kernel.name == "ref") != ref) continue;
+      if (const char* why = operands.declines(kernel, false); why != nullptr) {
+        if (set.empty()) choice.declined.push_back({kernel.name, why});
+        continue;
+      }
+      choice.kernel = &kernel;
+      choice.to_copy = set;
+      choice.takes_preferred = !ref && wants_layout(request) && operands.declines(kernel, true) == nullptr;
+      return true;
+    }
+    return false;
+  };
+  if (!request.options->reference)
+    for (const std::vector<size_t>& set : sets)
+      if (attempt(false, set)) return choice;
+  for (const std::vector<size_t>& set : sets)
+    if (attempt(true, set)) return choice;
+
+  std::string text(request.op->name);
+  text.append(all.empty() ? " has no kernel on this device" : ": every kernel declines");
+  for (const Declined& declined : choice.declined)
+    text.append("\n  ").append(declined.kernel).append(": ").append(declined.why);
+  return Error(Code::kUnsupported, std::move(text));
+}
+
+}  // namespace plica

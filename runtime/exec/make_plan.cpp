@@ -1,0 +1,115 @@
+#include <chrono>
+#include <unordered_set>
+
+#include "runtime/core/shape.h"
+#include "runtime/exec/draft.h"
+#include "runtime/exec/legalise.h"
+#include "runtime/exec/plan.h"
+#include "runtime/exec/scheduler.h"
+#include "runtime/exec/team_size.h"
+
+namespace plica {
+namespace {
+
+using Kind = Place::Kind;
+
+// Lifetimes of what lies in the arena: the buffers that steps write, then the scratch of the steps.
+std::vector<Lifetime> lifetimes_of(const Draft& draft) {
+  std::vector<Lifetime> lifetimes;
+  const auto num_steps = static_cast<int>(draft.steps.size());
+  for (const Buffer& buffer : draft.buffers) {
+    const bool kept = buffer.kind == Kind::kOutput;
+    lifetimes.push_back({buffer.bytes, num_steps, kept ? num_steps - 1 : -1});
+  }
+  for (int i = 0; i < num_steps; ++i) {
+    const Step& step = draft.steps[static_cast<size_t>(i)];
+    for (const std::vector<Place>* places : {&step.in, &step.out})
+      for (const Place& place : *places) {
+        if (place.kind == Kind::kAbsent || place.kind == Kind::kConstant) continue;
+        Lifetime& lifetime = lifetimes[static_cast<size_t>(place.index)];
+        lifetime.first = std::min(lifetime.first, i);
+        lifetime.last = std::max(lifetime.last, i);
+      }
+  }
+  for (Lifetime& lifetime : lifetimes)
+    if (lifetime.last < lifetime.first) lifetime = {};
+  for (int i = 0; i < num_steps; ++i) lifetimes.push_back({draft.steps[static_cast<size_t>(i)].scratch_bytes, i, i});
+  return lifetimes;
+}
+
+// Buffer numbers become places in the arena, in a graph's input or in its output.
+void place_steps(const std::vector<Buffer>& buffers, const MemoryPlan& memory, Plan& plan) {
+  const auto settle = [&](Place& place) {
+    if (place.kind == Kind::kAbsent || place.kind == Kind::kConstant) return;
+    const auto idx = static_cast<size_t>(place.index);
+    place.kind = buffers[idx].kind;
+    place.index = buffers[idx].index;
+    if (place.kind == Kind::kArena) place.offset_bytes += static_cast<int64_t>(memory.offsets[idx]);
+  };
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    Step& step = plan.steps[i];
+    for (Place& place : step.in) settle(place);
+    for (Place& place : step.out) settle(place);
+    step.scratch_offset = static_cast<int64_t>(memory.offsets[buffers.size() + i]);
+  }
+  plan.output_places.resize(plan.outputs.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].kind != Kind::kOutput) continue;
+    const auto output = static_cast<size_t>(buffers[i].index);
+    plan.output_places[output] = {Kind::kArena, 0, static_cast<int64_t>(memory.offsets[i]), nullptr,
+                                  plan.outputs[output]};
+  }
+}
+
+size_t weights_bytes(const Plan& plan) {
+  std::unordered_set<const void*> seen;
+  size_t bytes = 0;
+  for (const Step& step : plan.steps)
+    for (const Place& place : step.in)
+      if (place.kind == Kind::kConstant && seen.insert(place.constant->data).second) bytes += num_bytes(place.type);
+  return bytes;
+}
+
+void count_structures(const Graph& graph, const std::vector<NodeId>& order, Plan& plan) {
+  StructureCounts counts;
+  for (NodeId id : order)
+    if (const Node& node = graph.node(id); node.op->structures != nullptr)
+      node.op->structures(node.attrs.get(), counts);
+  for (const auto& [name, count] : counts) plan.structures[std::string(name)] += count;
+}
+
+Status check_limit(const Plan& plan, size_t limit) {
+  if (limit == 0 || plan.arena_bytes <= limit) return {};
+  return Error(Code::kOutOfMemory, "the arena needs " + std::to_string(plan.arena_bytes) +
+                                       " bytes, the memory limit is " + std::to_string(limit));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants) {
+  const auto start = std::chrono::steady_clock::now();
+  const TeamSize team(options.device.num_threads);
+  PLICA_CHECK(legalise(graph));
+  const std::vector<NodeId> order = schedule(graph);
+  PLICA_TRY(Draft draft, draft_steps(graph, order, options, constants));
+
+  auto plan = std::make_shared<Plan>();
+  for (ValueId id : graph.inputs()) plan->inputs.push_back(graph.type(id));
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    plan->outputs.push_back(graph.type(graph.outputs()[i]));
+    plan->output_names.push_back(graph.output_name(i));
+  }
+  plan->device = options.device;
+  plan->lifetimes = lifetimes_of(draft);
+  plan->memory = plan_memory(plan->lifetimes);
+  plan->arena_bytes = plan->memory.arena_bytes;
+  PLICA_CHECK(check_limit(*plan, options.memory_limit_bytes));
+  plan->steps = std::move(draft.steps);
+  place_steps(draft.buffers, plan->memory, *plan);
+  plan->weights_bytes = weights_bytes(*plan);
+  count_structures(graph, order, *plan);
+  plan->plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return plan;
+}
+
+}  // namespace plica

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plica {
+
+// When a stretch of memory is needed: from step `first` to step `last`, both included.
+struct Lifetime {
+  size_t bytes = 0;
+  int first = 0, last = 0;
+};
+
+struct MemoryPlan {
+  std::vector<size_t> offsets;  // one a lifetime, multiples of kMemoryAlignment
+  size_t arena_bytes = 0;
+  size_t peak_bytes = 0;  // most bytes live at one step, each rounded up to the alignment: no plan needs less
+};
+
+constexpr size_t kMemoryAlignment = 64;
+
+// Offsets such that no two lifetimes that share a step share a byte. One of no bytes gets a valid offset too.
+// Greedy with best fit (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net inference"), in several orders, the
+// smallest arena taken. Deterministic.
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
+
+// A row a step: [offset, end) of what is live, and its sum; then the usage, peak / arena.
+std::string to_text(std::span<const Lifetime> lifetimes, const MemoryPlan& plan);
+
+}  // namespace plica
