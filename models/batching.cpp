@@ -12,6 +12,7 @@ bool joins(const BatchPlan::Batch& batch, int64_t length, const BatchLimits& lim
   const auto count = static_cast<int64_t>(batch.records.size()) + 1;
   if (limits.max_records > 0 && count > limits.max_records) return false;
   if (batch.width * count > limits.max_tokens) return false;
+  if (limits.equal_lengths) return length == batch.width;
   return length >= batch.width - std::max(batch.width / 4, kTolerated);
 }
 

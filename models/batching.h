@@ -8,8 +8,9 @@
 namespace plica {
 
 struct BatchLimits {
-  int64_t max_tokens = 4096;  // of a batch, padding included; a longer sequence is a batch of its own
-  int64_t max_records = 0;    // of a batch; 0: any number
+  int64_t max_tokens = 4096;   // of a batch, padding included; a longer sequence is a batch of its own
+  int64_t max_records = 0;     // of a batch; 0: any number
+  bool equal_lengths = false;  // no padding: for models whose results depend on it
 };
 
 // Which records run together. Every record is in exactly one batch.

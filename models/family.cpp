@@ -39,7 +39,7 @@ std::string folder_of(const std::string& model_path) {
   return folder.empty() ? "." : folder;
 }
 
-std::optional<InputRole> role_of(const Port& port) {
+std::optional<InputRole> role_of(const ModelPort& port) {
   constexpr std::array kTokenNames = {"input_ids", "tokens", "batch_tokens", "token_ids", "ids"};
   const std::string name = lower(port.name);
   const bool countable = is_integer(port.dtype);
@@ -58,14 +58,14 @@ bool is_mask(InputRole role) {
          role == InputRole::kTrueIsPadding;
 }
 
-std::string describe(const Port& port) {
+std::string describe(const ModelPort& port) {
   std::string text = "'" + port.name + "' (" + std::string(name_of(port.dtype));
   for (size_t axis = 0; axis < port.shape.size(); ++axis)
     text.append(axis == 0 ? " " : "x").append(port.shape[axis] < 0 ? "?" : std::to_string(port.shape[axis]));
   return text + ")";
 }
 
-Status fix_size(int64_t size, const Port& port, const char* axis, int64_t& fixed) {
+Status fix_size(int64_t size, const ModelPort& port, const char* axis, int64_t& fixed) {
   if (size < 0) return {};
   if (fixed != 0 && fixed != size)
     return Error(Code::kInvalidInput, "input " + describe(port) + " fixes the " + axis + " at " + std::to_string(size) +
@@ -76,7 +76,7 @@ Status fix_size(int64_t size, const Port& port, const char* axis, int64_t& fixed
 
 Status choose_inputs(const GraphPorts& graph, const FamilyOptions& options, Family& family) {
   int num_tokens = 0;
-  for (const Port& port : graph.inputs) {
+  for (const ModelPort& port : graph.inputs) {
     std::optional<InputRole> role = role_of(port);
     const bool alone = graph.inputs.size() == 1 && is_integer(port.dtype);
     if (!role && alone) {
@@ -116,13 +116,13 @@ std::string guess_name(const GraphPorts& graph, const FamilyOptions& options, st
   for (const KnownFamily& known : kFamilies)
     for (const std::string_view piece : known.in_path)
       if (file.find(piece) != std::string::npos) return guessed(known.name, "its file's name");
-  for (const Port& output : graph.outputs) {
+  for (const ModelPort& output : graph.outputs) {
     if (lower(output.name) != "logits" || output.shape.size() != 3) continue;
     for (const KnownFamily& known : kFamilies)
       if (known.logit_width != 0 && known.logit_width == output.shape[2])
         return guessed(known.name, "the " + std::to_string(known.logit_width) + " columns of its logits");
   }
-  for (const Port& input : graph.inputs)
+  for (const ModelPort& input : graph.inputs)
     if (lower(input.name) == "tokens") return guessed("esm2", "its input 'tokens'");
   return {};
 }

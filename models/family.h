@@ -14,15 +14,15 @@
 namespace plica {
 
 // An input or output of a graph, as its file declares it.
-struct Port {
+struct ModelPort {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;  // -1 where a size is free; empty where the file says nothing
 };
 
 struct GraphPorts {
-  std::vector<Port> inputs;
-  std::vector<Port> outputs;
+  std::vector<ModelPort> inputs;
+  std::vector<ModelPort> outputs;
 };
 
 // What a model wants in an input of shape (B, L).

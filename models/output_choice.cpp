@@ -10,9 +10,9 @@
 namespace plica {
 namespace {
 
-std::string names_of(const std::vector<Port>& outputs) {
+std::string names_of(const std::vector<ModelPort>& outputs) {
   std::string text;
-  for (const Port& output : outputs) text.append(text.empty() ? "" : ", ").append(output.name);
+  for (const ModelPort& output : outputs) text.append(text.empty() ? "" : ", ").append(output.name);
   return text;
 }
 
@@ -31,34 +31,34 @@ bool is_layer(const std::string& name) {
 
 }  // namespace
 
-Result<size_t> choose_output(const std::vector<Port>& outputs, const FamilyOptions& options, int64_t vocabulary_size,
-                             std::vector<std::string>& guesses) {
+Result<size_t> choose_output(const std::vector<ModelPort>& outputs, const FamilyOptions& options,
+                             int64_t vocabulary_size, std::vector<std::string>& guesses) {
   constexpr std::array kKnown = {"last_hidden_state", "representations", "embeddings", "hidden_states",
                                  "encoder_output"};
   const auto index_where = [&](auto&& fits) {
     return static_cast<size_t>(std::find_if(outputs.begin(), outputs.end(), fits) - outputs.begin());
   };
   if (!options.output.empty()) {
-    const size_t found = index_where([&](const Port& port) { return port.name == options.output; });
+    const size_t found = index_where([&](const ModelPort& port) { return port.name == options.output; });
     if (found < outputs.size()) return found;
     return Error(Code::kInvalidInput, "the model has no output '" + options.output + "'; it has " + names_of(outputs));
   }
   if (options.layer) {
-    const size_t found =
-        index_where([&](const Port& port) { return is_layer(port.name) && number_of(port.name) == *options.layer; });
+    const size_t found = index_where(
+        [&](const ModelPort& port) { return is_layer(port.name) && number_of(port.name) == *options.layer; });
     if (found < outputs.size()) return found;
     return Error(Code::kInvalidInput, "no output of the model is named for layer " + std::to_string(*options.layer) +
                                           "; it has " + names_of(outputs) +
                                           " (export the layers that are wanted as outputs)");
   }
   for (const char* known : kKnown) {
-    const size_t found = index_where([&](const Port& port) { return port.name == known; });
+    const size_t found = index_where([&](const ModelPort& port) { return port.name == known; });
     if (found < outputs.size()) return found;
   }
   size_t last_layer = outputs.size();
   std::vector<size_t> candidates;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Port& port = outputs[i];
+    const ModelPort& port = outputs[i];
     if (!is_float(port.dtype)) continue;
     if (is_layer(port.name) &&
         (last_layer == outputs.size() || number_of(port.name) > number_of(outputs[last_layer].name)))

@@ -56,6 +56,13 @@ TEST(Batching, RecordsOfABatchMayBeLimited) {
   EXPECT_EQ(plan_batches(lengths, {.max_tokens = 4096, .max_records = 1}).batches.size(), 10u);
 }
 
+TEST(Batching, EqualLengthsNeedNoPadding) {
+  const std::vector<int64_t> lengths{7, 8, 7, 8, 8};
+  const BatchPlan plan = plan_batches(lengths, {.equal_lengths = true});
+  EXPECT_EQ(plan.batches.size(), 2u);
+  EXPECT_EQ(plan.padding_waste(), 0);
+}
+
 TEST(Batching, NothingGivesNoBatch) {
   const BatchPlan plan = plan_batches({}, {});
   EXPECT_TRUE(plan.batches.empty());

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace plica {
+
+// A pass edits the graph (through patches) and says how many edits it made.
+struct Pass {
+  std::string_view name;
+  Result<int> (*run)(Graph& graph, ConstantStore& constants);
+  bool required = false;  // kernels exist only for what it leaves behind: has no off switch
+};
+
+std::span<const Pass> pipeline();  // in the order in which they run
+
+struct PipelineOptions {
+  std::vector<std::string> skip;  // names of passes
+  bool reference = false;         // required passes alone
+#ifdef NDEBUG
+  bool verify = false;  // Graph::verify() after each pass
+#else
+  bool verify = true;
+#endif
+};
+
+struct PassRun {
+  std::string_view name;
+  bool skipped = false;
+  int num_edits = 0;
+  double ms = 0;
+};
+
+struct PassReport {
+  std::vector<PassRun> passes;
+  double ms = 0;
+};
+
+// Turns what a loader lowered into what the planner places: fused, weights folded, element-wise chains made programs.
+// kInvalidInput where `skip` names no pass that may be left out.
+Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, ConstantStore& constants);
+
+}  // namespace plica

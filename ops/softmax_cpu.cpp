@@ -1,0 +1,42 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/element.h"
+#include "ops/op.h"
+#include "ops/softmax.h"
+#include "ops/strided.h"
+
+namespace plica {
+namespace {
+
+template <class T>
+void rows(const ops::Softmax& op, const KernelArgs& args) {
+  const TensorView &x = args.in[0], &y = args.out[0];  // (..., N)
+  const size_t last = x.type.shape.size() - 1;
+  const int64_t size = x.type.shape[last];
+  const std::array strides{strides_in(x.type, last + 1), strides_in(y.type, last + 1)};
+  const int64_t x_step = strides[0][last], y_step = strides[1][last];
+  for_each_index<2>(std::span(x.type.shape).first(last), strides, [&](const auto& at, const AxisSizes&) {
+    double max = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t n = 0; n < size; ++n) max = std::fmax(max, read<T>(x, at[0] + n * x_step));
+    for (int64_t n = 0; n < size; ++n) sum += std::exp(read<T>(x, at[0] + n * x_step) - max);
+    for (int64_t n = 0; n < size; ++n) {
+      const double shifted = read<T>(x, at[0] + n * x_step) - max;
+      write<T>(y, at[1] + n * y_step, op.log ? shifted - std::log(sum) : std::exp(shifted) / sum);
+    }
+  });
+}
+
+void ref(const ops::Softmax& op, const KernelArgs& args) {
+  visit_float(args.in[0].type.dtype, [&](auto tag) { rows<typename decltype(tag)::type>(op, args); });
+}
+
+constexpr Kernel kKernels[] = {
+    {.name = "ref", .run = As<ops::Softmax>::fn<ref>},
+};
+
+}  // namespace
+
+constinit const Kernels softmax_cpu_kernels = kKernels;
+
+}  // namespace plica
