@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/cpu/vector_math-inl.h"
+#include "tests/ops_cpu/targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plica::cpu {
@@ -104,19 +105,6 @@ void expect_values(const char* name, Apply apply, const std::vector<std::pair<fl
       else
         EXPECT_EQ(y, wanted) << name << "(" << x << ")";
   }
-}
-
-template <class Fn>
-void on_every_target(const Fn& fn) {
-  for (int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets; targets &= targets - 1) {
-    const int64_t target = targets & -targets;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    fn();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 #define PLICA_FN(name) #name, HWY_DYNAMIC_DISPATCH(apply_##name)
