@@ -139,13 +139,13 @@ void finish_tile_as(const Gemm& g, const float* tile, Corner at, int64_t rows, i
       v = activate<kActivation>(v);
       if (e.gate.data) {
         const MatrixRef& gate = e.gate;
-        V w = load_strided(gate.data + row * gate.row_stride + col * gate.col_stride, gate.col_stride, count);
+        V w = load_strided(gate.at(row, col), gate.col_stride, count);
         if (e.gate_sigmoid) w = sigmoid(d, w);
         v = hn::Mul(v, w);
       }
       if (e.residual.data) {
         const MatrixRef& r = e.residual;
-        v = hn::Add(v, load_strided(r.data + row * r.row_stride + col * r.col_stride, r.col_stride, count));
+        v = hn::Add(v, load_strided(r.at(row, col), r.col_stride, count));
       }
       float* to = g.c + row * g.c_stride + col;
       if (count >= kLanes) {

@@ -3,13 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace plica::cpu {
+#include "ops/cpu/matrix_ref.h"
 
-// A matrix of which element (i, j) is data[i * row_stride + j * col_stride]; strides may be 0 or negative.
-struct MatrixRef {
-  const float* data = nullptr;
-  int64_t row_stride = 0, col_stride = 0;
-};
+namespace plica::cpu {
 
 enum class Activation : uint8_t { kNone, kRelu, kGelu, kGeluTanh, kSilu, kSigmoid, kTanh };
 

@@ -4,29 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <random>
 #include <vector>
 
+#include "tests/ops_cpu/memory.h"
 #include "tests/ops_cpu/targets.h"
 
 namespace plica::cpu {
 namespace {
-
-std::vector<float> random_values(size_t n, unsigned seed) {
-  std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(n);
-  std::generate(values.begin(), values.end(), [&] { return uniform(rng); });
-  return values;
-}
-
-struct Free {
-  void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
-};
-std::unique_ptr<float, Free> aligned(size_t bytes) {
-  return std::unique_ptr<float, Free>(static_cast<float*>(::operator new (bytes + 64, std::align_val_t{64})));
-}
 
 double activate(double x, Activation activation) {
   switch (activation) {
