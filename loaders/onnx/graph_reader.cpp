@@ -9,7 +9,7 @@ namespace plica::onnx {
 namespace {
 
 constexpr int kMaxDepth = 200;  // of graphs and function calls inside one another
-constexpr size_t kBudget = size_t{1} << 26;
+constexpr size_t kBudget = size_t{1} << 25;
 constexpr size_t kNodeCost = 64;
 
 Error invalid(std::string text) { return Error(Code::kInvalidModel, std::move(text)); }
@@ -121,7 +121,7 @@ Status GraphReader::read_ports(const proto::GraphProto& graph, Frame& frame, Bod
 
 template <class Nodes>
 Status GraphReader::read_nodes(const Nodes& nodes, Frame& frame, Body& body) {
-  body.nodes.reserve(body.nodes.size() + static_cast<size_t>(nodes.size()));
+  if (body.nodes.empty()) body.nodes.reserve(static_cast<size_t>(nodes.size()));
   for (const auto& node : nodes) {
     auto status = read_node(node, frame, body);
     if (status) continue;
