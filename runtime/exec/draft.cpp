@@ -43,6 +43,8 @@ class Drafter {
     return "planning " + std::string(node.op->name) + " '" + node.name + "'";
   }
 
+  Kernels kernels_of(const OpDef& op) const { return kernels(op, options_.device.device); }
+
   Buffer& buffer_of(const Place& place) { return draft_.buffers[at(place.index)]; }
 
   Place add_buffer(Buffer buffer, TensorType type) {
@@ -116,7 +118,8 @@ class Drafter {
     step.name = name;
     step.in = {from};
     step.out = {to};
-    KernelRequest request{step.op, step.attrs.get(), {operand(from)}, {to.type}, {{}}, {alignment(to)}, &options_};
+    KernelRequest request{step.op,         step.attrs.get(), kernels_of(*step.op), {operand(from)}, {to.type}, {{}},
+                          {alignment(to)}, &options_};
     PLICA_TRY(KernelChoice choice, choose_kernel(request));
     return add_step(std::move(step), std::move(choice));
   }
@@ -144,7 +147,7 @@ class Drafter {
     step.op = node.op;
     step.attrs = node.attrs;
     step.name = node.name;
-    KernelRequest request{node.op, node.attrs.get(), {}, {}, {}, {}, &options_};
+    KernelRequest request{node.op, node.attrs.get(), kernels_of(*node.op), {}, {}, {}, {}, &options_};
     for (ValueId id : node.inputs) step.in.push_back(id == kNone ? Place{} : values_[at(id)]);
     for (const Place& place : step.in) request.in.push_back(operand(place));
     for (ValueId id : node.outputs) {

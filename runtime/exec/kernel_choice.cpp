@@ -58,7 +58,7 @@ bool wants_layout(const KernelRequest& request) {
 }  // namespace
 
 Result<KernelChoice> choose_kernel(const KernelRequest& request) {
-  const Kernels all = kernels(*request.op, request.options->device.device);
+  const Kernels all = request.kernels;
   KernelChoice choice;
   const std::vector<std::vector<size_t>> sets = copies_to_try(request);
   const auto attempt = [&](bool ref, const std::vector<size_t>& set) {

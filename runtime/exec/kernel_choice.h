@@ -11,6 +11,7 @@ namespace plica {
 struct KernelRequest {
   const OpDef* op = nullptr;
   const void* attrs = nullptr;
+  Kernels kernels;                 // of the operator on the device
   std::vector<Operand> in;         // with the strides that they have
   std::vector<TensorType> out;     // dense
   std::vector<Strides> preferred;  // of each result; empty: dense

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "graph/pipeline.h"
 #include "runtime/core/shape.h"
 #include "runtime/exec/draft.h"
 #include "runtime/exec/legalise.h"
@@ -89,6 +90,8 @@ Status check_limit(const Plan& plan, size_t limit) {
 Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants) {
   const auto start = std::chrono::steady_clock::now();
   const TeamSize team(options.device.num_threads);
+  const PipelineOptions passes{.skip = options.skip_passes, .reference = options.reference};
+  PLICA_TRY(PassReport report, run_pipeline(graph, passes, constants));
   PLICA_CHECK(legalise(graph));
   const std::vector<NodeId> order = schedule(graph);
   PLICA_TRY(Draft draft, draft_steps(graph, order, options, constants));
@@ -99,6 +102,7 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
     plan->outputs.push_back(graph.type(graph.outputs()[i]));
     plan->output_names.push_back(graph.output_name(i));
   }
+  plan->passes = std::move(report.passes);
   plan->device = options.device;
   plan->lifetimes = lifetimes_of(draft);
   plan->memory = plan_memory(plan->lifetimes);

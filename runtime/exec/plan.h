@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/pipeline.h"
 #include "runtime/exec/memory_plan.h"
 
 namespace plica {
@@ -45,24 +46,25 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<TensorType> inputs, outputs;  // of the graph, dense
   std::vector<std::string> output_names;
-  std::vector<Place> output_places;  // where an output lies when the caller binds no memory for it
-  size_t arena_bytes = 0;            // with the places of unbound outputs
-  std::vector<Lifetime> lifetimes;   // of what lies in the arena, scratch too
-  MemoryPlan memory;                 // where it lies
-  size_t weights_bytes = 0;          // constants that the steps read, derived ones too
-  double plan_ms = 0;
+  std::vector<Place> output_places;                    // where an output lies when the caller binds no memory for it
+  size_t arena_bytes = 0;                              // with the places of unbound outputs
+  std::vector<Lifetime> lifetimes;                     // of what lies in the arena, scratch too
+  MemoryPlan memory;                                   // where it lies
+  size_t weights_bytes = 0;                            // constants that the steps read, derived ones too
+  double plan_ms = 0;                                  // specialising, passes and planning
   std::map<std::string, int, std::less<>> structures;  // {"attention": 2, ...}
+  std::vector<PassRun> passes;                         // what the graph went through
   DeviceTraits device;
 
   std::string to_text() const;  // a line a step, then the memory table
 };
 
 struct PlanOptions {
-  DeviceTraits device;
+  DeviceTraits device = {};
   Precision precision = Precision::kFile;
-  std::vector<std::string> skip_passes;  // by name
-  bool reference = false;                // no fusion, `ref` kernels only: what `verify` compares with
-  size_t memory_limit_bytes = 0;         // of the arena; 0: none. Over it: kOutOfMemory that says what is needed
+  std::vector<std::string> skip_passes = {};  // by name
+  bool reference = false;                     // no fusion, `ref` kernels only: what `verify` compares with
+  size_t memory_limit_bytes = 0;              // of the arena; 0: none. Over it: kOutOfMemory that says what is needed
 };
 
 // Fuses, picks kernels and places every tensor. Consumes the graph.

@@ -1,0 +1,49 @@
+#include "runtime/exec/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/exec/run_plan.h"
+
+namespace plica {
+namespace {
+
+TEST(Scheduler, MakersComeFirst) {
+  const Graph graph = graph_of("input x: f32 4\na = Exp(x)\nb = Tanh(x)\nc = Add(a, b)\noutput c\n");
+  const std::vector<NodeId> order = schedule(graph);
+  ASSERT_EQ(order.size(), 3u);
+  EXPECT_EQ(order.back(), 2);
+}
+
+// Three large tensors, each reduced to a small one: the file's order makes all of them first.
+TEST(Scheduler, PrefersTheOrderThatHoldsLess) {
+  const Graph graph = graph_of(R"(
+      input x: f32 1x1000
+      a = Exp(x)
+      b = Tanh(x)
+      c = Sin(x)
+      ra = Reduce(a) {axes=[1]}
+      rb = Reduce(b) {axes=[1]}
+      rc = Reduce(c) {axes=[1]}
+      y = Add(Add(ra, rb), rc)
+      output y
+  )");
+  EXPECT_EQ(peak_bytes(graph, graph.order()), 12004u);
+  EXPECT_EQ(peak_bytes(graph, schedule(graph)), 4008u);
+}
+
+TEST(Scheduler, ViewsOwnNothing) {
+  const Graph graph = graph_of(R"(
+      input x: f32 10x10
+      a = Exp(x)
+      t = Transpose(a) {perm=[1,0]}
+      u = Reshape(t) {shape=[100]}
+      y = Tanh(u)
+      output y
+  )");
+  EXPECT_EQ(peak_bytes(graph, schedule(graph)), 800u);
+}
+
+}  // namespace
+}  // namespace plica
