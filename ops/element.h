@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -30,6 +31,14 @@ T narrow(Wide<T> x) {
     return to_bf16(static_cast<float>(x));
   else
     return static_cast<T>(x);
+}
+
+template <class W>
+bool is_nan(W x) {
+  if constexpr (std::is_floating_point_v<W>)
+    return std::isnan(x);
+  else
+    return false;
 }
 
 // Sums and products of widened elements; integers wrap.

@@ -1,6 +1,9 @@
 #include "ops/map.h"
 
+#include <array>
+#include <cctype>
 #include <charconv>
+#include <optional>
 
 #include "ops/cost.h"
 #include "ops/op.h"
@@ -173,6 +176,13 @@ std::string Program::to_text() const {
 }
 
 Result<Program> Program::from_text(std::string_view text) { return Parser(text).parse(); }
+
+Program program_of(Fn fn, DType dtype) {
+  const int num_inputs = def_of(fn).num_inputs;
+  return {num_inputs,
+          {{fn, dtype, 0, static_cast<int16_t>(num_inputs > 1), static_cast<int16_t>(num_inputs > 2 ? 2 : 0)}},
+          {}};
+}
 
 }  // namespace ops
 

@@ -21,18 +21,21 @@ struct Instruction {
 
 // A straight-line program on scalars: registers 0 .. num_inputs-1 are the inputs (each of its tensor's dtype), the last
 // instruction is the result. As text: "Mul(Sigmoid(Add(x0,x1)),2)" with the dtype after a colon where it is not that of
-// the first operand: "Cast:f32(x0)", "Less:bool(x0,x1)". A register that is used more than once is named:
-// "%0=Sub(x0,x1);Mul(%0,%0)".
+// the first operand (inputs and immediates count as f32): "Cast:i64(x0)", "Less:bool(x0,x1)". A register that is used
+// more than once is named: "%0=Sub(x0,x1);Mul(%0,%0)". An immediate is of the dtype of the operand beside it; a constant
+// exponent is f64.
 struct Program {
   int num_inputs = 0;
   std::vector<Instruction> instructions;
-  std::vector<double>
-      immediates;  // of their instruction's operand dtype; integers beyond 2^53 do not become immediates
+  std::vector<double> immediates;  // integers beyond 2^53 do not become immediates
 
   bool operator==(const Program&) const = default;
   std::string to_text() const;
   static Result<Program> from_text(std::string_view text);
 };
+
+// The program of one primitive with a result of `dtype`: fn(x0, x1, ...).
+Program program_of(Fn fn, DType dtype);
 
 // y = program(x0, x1, ...) element by element; inputs broadcast (NumPy's rules).
 //   x...  any dtype, any strides

@@ -29,8 +29,8 @@ template <class W>
 W combine(ReduceKind kind, W total, W value) {
   switch (kind) {
     case ReduceKind::kProd: return multiply(total, value);
-    case ReduceKind::kMax: return total > value || total != total ? total : value;
-    case ReduceKind::kMin: return total < value || total != total ? total : value;
+    case ReduceKind::kMax: return total > value || is_nan(total) ? total : value;
+    case ReduceKind::kMin: return total < value || is_nan(total) ? total : value;
     default: return add(total, value);
   }
 }
