@@ -3,6 +3,7 @@
 
 #include "ops/op.h"
 #include "ops/pointwise.h"
+#include "ops/strided.h"
 
 namespace plica {
 namespace {
@@ -77,8 +78,17 @@ Result<Types> infer_types(const OpDef& op, const Attrs& attrs, InTypes in) {
     if (in[i] == nullptr && !input.ends_with('?'))
       return Error(Code::kInvalidModel,
                    name + ": input '" + std::string(input) + "' is absent, but it is not optional");
+    if (in[i] != nullptr && in[i]->shape.size() > kMaxRank)
+      return Error(Code::kUnsupported, name + ": input '" + std::string(input) + "' is of rank " +
+                                           std::to_string(in[i]->shape.size()) + ", wanted at most " +
+                                           std::to_string(kMaxRank));
   }
-  return op.infer(attrs.get(), in);
+  PLICA_TRY(Types types, op.infer(attrs.get(), in));
+  for (const TensorType& type : types)
+    if (type.shape.size() > kMaxRank)
+      return Error(Code::kUnsupported, name + ": a result of rank " + std::to_string(type.shape.size()) +
+                                           ", wanted at most " + std::to_string(kMaxRank));
+  return types;
 }
 
 }  // namespace plica

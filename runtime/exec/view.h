@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "graph/graph.h"
+#include "ops/view.h"
 #include "runtime/exec/plan.h"
 
 namespace plica {
@@ -10,8 +11,5 @@ namespace plica {
 // What a view operator (Reshape, Transpose, Slice, Expand) makes of `base`: the same memory with another offset and other strides. Nullopt
 // where a Reshape cannot be a view of it.
 std::optional<Place> view_of(const Node& node, const Place& base);
-
-// Strides of `type` left out where they say nothing.
-TensorType normalised(TensorType type);
 
 }  // namespace plica
