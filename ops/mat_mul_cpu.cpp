@@ -3,6 +3,7 @@
 
 #include "ops/element.h"
 #include "ops/mat_mul.h"
+#include "ops/mat_mul_cpu_packed.h"
 #include "ops/op.h"
 #include "ops/strided.h"
 
@@ -82,6 +83,12 @@ size_t scratch_bytes(const ops::MatMul&, const Case& c) {
 }
 
 constexpr Kernel kKernels[] = {
+    {.name = "packed",
+     .declines = As<ops::MatMul>::fn<mat_mul_packed::declines>,
+     .scratch_bytes = As<ops::MatMul>::fn<mat_mul_packed::scratch_bytes>,
+     .prepare = As<ops::MatMul>::fn<mat_mul_packed::prepare>,
+     .run = As<ops::MatMul>::fn<mat_mul_packed::run>,
+     .in_place = 1u << 4},
     {.name = "ref", .scratch_bytes = As<ops::MatMul>::fn<scratch_bytes>, .run = As<ops::MatMul>::fn<ref>},
 };
 
