@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/attention.h"
+#include "ops/attention_cpu_flash.h"
 #include "ops/element.h"
 #include "ops/op.h"
 #include "ops/strided.h"
@@ -117,6 +118,10 @@ size_t scratch_bytes(const ops::Attention&, const Case& c) {
 }
 
 constexpr Kernel kKernels[] = {
+    {.name = "flash",
+     .declines = As<ops::Attention>::fn<attention_flash::declines>,
+     .scratch_bytes = As<ops::Attention>::fn<attention_flash::scratch_bytes>,
+     .run = As<ops::Attention>::fn<attention_flash::run>},
     {.name = "ref", .scratch_bytes = As<ops::Attention>::fn<scratch_bytes>, .run = As<ops::Attention>::fn<ref>},
 };
 
