@@ -9,7 +9,23 @@ namespace plica {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"remove_dead", remove_dead, true},
+    {"remove_dead", remove_dead},
+    {"canonicalise", canonicalise},
+    {"drop_broadcasts", drop_broadcasts},
+    {"merge_equal", merge_equal},
+    {"canonicalise_merged", canonicalise},
+    {"fuse_norm", fuse_norm},
+    {"fuse_activation", fuse_activation},
+    {"fuse_rotary", fuse_rotary},
+    {"fuse_attention", fuse_attention},
+    {"fuse_outer_product_mean", fuse_outer_product_mean},
+    {"fuse_linear", fuse_linear},
+    {"merge_projections", merge_projections},
+    {"canonicalise_fused", canonicalise},
+    {"fold_weights", fold_weights},
+    {"expand_scores", expand_scores, true},
+    {"fuse_pointwise", fuse_pointwise},
+    {"lower_pointwise", lower_pointwise, true},
 };
 
 using Clock = std::chrono::steady_clock;

@@ -1,0 +1,167 @@
+#include <numeric>
+
+#include "graph/passes/attention_paths.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/predicates.h"
+#include "graph/passes/rules.h"
+#include "runtime/core/dtype.h"
+
+namespace plica {
+namespace {
+
+bool begins_scores(Match& m) {
+  if (!is_float_value(m, "q") || !feeds_softmax(m.graph(), m.value("y"))) return false;
+  std::vector<int64_t> swap(m.shape("t").size());
+  std::iota(swap.begin(), swap.end(), 0);
+  std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+  m.set("$p", std::move(swap));
+  return true;
+}
+
+bool is_half(Match& m) {
+  const DType dtype = m.type("x").dtype;
+  return dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+bool y_feeds_scores(Match& m) { return feeds_scores(m.graph(), m.value("y")); }
+bool y_feeds_product(Match& m) { return feeds_product(m.graph(), m.value("y")); }
+bool b_is_as_q(Match& m) { return m.type("b").dtype == m.type("q").dtype; }
+bool b_is_float_mask(Match& m) { return b_is_as_q(m) && m.type("m").dtype == m.type("q").dtype; }
+
+// A Reshape that leaves the last two axes alone.
+bool keeps_matrices(const Shape& from, const Shape& to) {
+  return from.size() >= 2 && to.size() >= 2 && std::equal(from.end() - 2, from.end(), to.end() - 2);
+}
+
+// The leading axes of `to` in front of the last two of `of`.
+Shape with_leading(const Shape& to, const Shape& of) {
+  Shape shape(to.begin(), to.end() - 2);
+  shape.insert(shape.end(), of.end() - 2, of.end());
+  return shape;
+}
+
+bool same_leading(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+bool splits_batch_of_scores(Match& m) {
+  const Shape &s = m.shape("s"), &to = m.list("$to");
+  if (!keeps_matrices(s, to) || !same_leading(m.shape("q"), s) || !same_leading(m.shape("k"), s)) return false;
+  m.set("$qs", with_leading(to, m.shape("q")));
+  m.set("$ks", with_leading(to, m.shape("k")));
+  return true;
+}
+
+bool keeps_rows(Match& m) {
+  const Shape &s = m.shape("s"), &to = m.list("$to");
+  return !to.empty() && !s.empty() && s.back() == to.back();
+}
+
+bool splits_batch_of_weights(Match& m) {
+  const Shape &w = m.shape("w"), &to = m.list("$to");
+  if (!keeps_matrices(w, to) || !same_leading(to, m.shape("v"))) return false;
+  m.set("$vs", with_leading(w, m.shape("v")));
+  m.set("$ys", Shape(m.shape("y")));
+  return true;
+}
+
+bool gate_fits_transposed(Match& m) {
+  m.set("$inv", inverse_perm(m.list("$p")));
+  return are_alike(m, "g", "y");
+}
+
+bool gate_fits_merged(Match& m) {
+  m.set("$inv", inverse_perm(m.list("$p")));
+  m.set("$split", Shape(m.shape("t")));
+  return are_alike(m, "g", "y");
+}
+
+// A product whose result a softmax reads becomes Scores; what stood between f16 and its softmax in f32 goes, as the
+// softmax of f16 is computed in f32.
+constexpr Rule kBegin[] = {
+    {"softmax_in_f32", "y = Cast(Softmax(Cast(x) {to=f32})) {to=$t}", "y = Softmax(x)", is_half},
+    {"scores", "y = MatMul(q, t) {alpha=$a}", "y = Scores(q, Transpose(t) {perm=$p}) {scale=$a}", begins_scores},
+};
+
+// Scores absorb scale, then bias, then mask; with a softmax and the values they are Attention; that absorbs its gate.
+constexpr Rule kRules[] = {
+    {"scale_before_transpose", "y = Transpose(Mul(x, $a)) {perm=$p}", "y = Mul(Transpose(x) {perm=$p}, $a)",
+     y_feeds_scores},
+    {"scale_before_reshape", "y = Reshape(Mul(x, $a)) {shape=$p}", "y = Mul(Reshape(x) {shape=$p}, $a)",
+     y_feeds_scores},
+    {"scale_before_slice", "y = Slice(Mul(x, $a)) {starts=$s, sizes=$n, steps=$t}",
+     "y = Mul(Slice(x) {starts=$s, sizes=$n, steps=$t}, $a)", y_feeds_scores},
+    {"scale_before_rotary", "y = Rotary(Mul(x, $a), c, s) {interleaved=$i}",
+     "y = Mul(Rotary(x, c, s) {interleaved=$i}, $a)", y_feeds_scores},
+    {"scale_of_q", "y = Scores(Mul(q, $a), k, b?, m?) {scale=$s, fill=$f}",
+     "y = Scores(q, k, b, m) {scale=$s*$a, fill=$f}"},
+    {"scale_of_k", "y = Scores(q, Mul(k, $a), b?, m?) {scale=$s, fill=$f}",
+     "y = Scores(q, k, b, m) {scale=$s*$a, fill=$f}"},
+    {"scale_after", "y = Mul(Scores(q, k) {scale=$s}, $a)", "y = Scores(q, k) {scale=$s*$a}"},
+    {"scale_after_div", "y = Div(Scores(q, k) {scale=$s}, $a)", "y = Scores(q, k) {scale=$s/$a}"},
+    {"bias", "y = Add(Scores(q, k) {scale=$s}, b)", "y = Scores(q, k, b) {scale=$s}", b_is_as_q},
+    {"float_mask", "y = Add(Scores(q, k, b) {scale=$s}, m)", "y = Scores(q, k, b, m) {scale=$s}", b_is_float_mask},
+    {"bool_mask", "y = Where(m, Scores(q, k, b?) {scale=$s}, $f)", "y = Scores(q, k, b, m) {scale=$s, fill=$f}"},
+    {"bool_mask_out", "y = Where(m, $f, Scores(q, k, b?) {scale=$s})",
+     "y = Scores(q, k, b, Not(m)) {scale=$s, fill=$f}"},
+    {"two_bool_masks", "y = Where(n, Scores(q, k, b?, m) {scale=$s, fill=$f}, $f)",
+     "y = Scores(q, k, b, And(m, n)) {scale=$s, fill=$f}"},
+    {"two_bool_masks_out", "y = Where(n, $f, Scores(q, k, b?, m) {scale=$s, fill=$f})",
+     "y = Scores(q, k, b, And(m, Not(n))) {scale=$s, fill=$f}"},
+    {"batch_of_scores",
+     R"(s = Scores(q, k) {scale=$s}
+        y = Reshape(s) {shape=$to})",
+     "y = Scores(Reshape(q) {shape=$qs}, Reshape(k) {shape=$ks}) {scale=$s}", splits_batch_of_scores},
+    {"batch_behind_scores",
+     R"(s = Scores(q, k, b?, m?) {scale=$s, fill=$f}
+        y = Softmax(Reshape(s) {shape=$to}))",
+     "y = Reshape(Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})) {shape=$to}", keeps_rows},
+    {"batch_behind_weights",
+     R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
+        y = MatMul(Reshape(w) {shape=$to}, v))",
+     R"(u = Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})
+        y = Reshape(MatMul(u, Reshape(v) {shape=$vs})) {shape=$ys})",
+     splits_batch_of_weights},
+    {"attention", "y = MatMul(Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f}), v)",
+     "y = Attention(q, k, v, b, m) {scale=$s, fill=$f}"},
+    {"attention_guarded",
+     R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
+        y = MatMul(Where(IsNaN(w), 0, w), v))",
+     "y = Attention(q, k, v, b, m) {scale=$s, fill=$f, zero_masked_rows=true}"},
+    {"sigmoid_before_transpose", "y = Transpose(Sigmoid(x)) {perm=$p}", "y = Sigmoid(Transpose(x) {perm=$p})",
+     y_feeds_product},
+    {"sigmoid_before_reshape", "y = Reshape(Sigmoid(x)) {shape=$p}", "y = Sigmoid(Reshape(x) {shape=$p})",
+     y_feeds_product},
+    {"gate", "y = Mul(Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}, Sigmoid(g))",
+     "y = Attention(q, k, v, b, m, g) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}"},
+    {"gate_behind_transpose",
+     R"(o = Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+        y = Mul(Transpose(o) {perm=$p}, Sigmoid(g)))",
+     R"(o2 = Attention(q, k, v, b, m, Transpose(g) {perm=$inv}) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+        y = Transpose(o2) {perm=$p})",
+     gate_fits_transposed},
+    {"gate_behind_merge",
+     R"(o = Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+        t = Transpose(o) {perm=$p}
+        y = Mul(Reshape(t) {shape=$to}, Sigmoid(g)))",
+     R"(h = Transpose(Reshape(g) {shape=$split}) {perm=$inv}
+        o2 = Attention(q, k, v, b, m, h) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+        y = Reshape(Transpose(o2) {perm=$p}) {shape=$to})",
+     gate_fits_merged},
+};
+
+}  // namespace
+
+const std::span<const Rule> fuse_attention_begin_rules = kBegin;
+const std::span<const Rule> fuse_attention_rules = kRules;
+
+// Attention in the spellings of all exporters, in small steps.
+Result<int> fuse_attention(Graph& graph, ConstantStore&) {
+  static const Result<RuleSet> begin = RuleSet::parse(fuse_attention_begin_rules);
+  static const Result<RuleSet> rules = RuleSet::parse(fuse_attention_rules);
+  PLICA_TRY(const int num_begun, apply_rules(graph, begin));
+  PLICA_TRY(const int num_applied, apply_rules(graph, rules));
+  return num_begun + num_applied;
+}
+
+}  // namespace plica

@@ -1,0 +1,22 @@
+#include "graph/passes/predicates.h"
+
+#include "runtime/core/dtype.h"
+
+namespace plica {
+
+bool is_vector_of_last_axis(const Match& m, std::string_view vector, std::string_view x) {
+  const TensorType &v = m.type(vector), &of = m.type(x);
+  return v.dtype == of.dtype && v.shape.size() == 1 && !of.shape.empty() && v.shape[0] == of.shape.back();
+}
+
+bool is_float_value(const Match& m, std::string_view x) { return is_float(m.type(x).dtype); }
+
+bool are_alike(const Match& m, std::string_view a, std::string_view b) { return m.shape(a) == m.shape(b); }
+
+std::vector<int64_t> inverse_perm(const std::vector<int64_t>& perm) {
+  std::vector<int64_t> inverse(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+}  // namespace plica

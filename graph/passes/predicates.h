@@ -1,0 +1,19 @@
+#pragma once
+
+#include "graph/pattern.h"
+
+namespace plica {
+
+// What several rules ask of their matches. Names are those of the match.
+
+// Whether `vector` has one axis, as long as the last of `x`, and x's dtype.
+bool is_vector_of_last_axis(const Match& m, std::string_view vector, std::string_view x);
+
+bool is_float_value(const Match& m, std::string_view x);
+
+// Whether two values have equal shapes.
+bool are_alike(const Match& m, std::string_view a, std::string_view b);
+
+std::vector<int64_t> inverse_perm(const std::vector<int64_t>& perm);
+
+}  // namespace plica
