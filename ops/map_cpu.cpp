@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "ops/map.h"
+#include "ops/map_cpu_blocks.h"
 #include "ops/op.h"
 #include "ops/scalar.h"
 #include "ops/strided.h"
@@ -121,6 +122,12 @@ size_t scratch_bytes(const ops::Map& op, const Case& c) {
 }
 
 constexpr Kernel kKernels[] = {
+    {.name = "blocks",
+     .declines = As<ops::Map>::fn<map_blocks::declines>,
+     .scratch_bytes = As<ops::Map>::fn<map_blocks::scratch_bytes>,
+     .prepare = As<ops::Map>::fn<map_blocks::prepare>,
+     .run = As<ops::Map>::fn<map_blocks::run>,
+     .in_place = map_blocks::kInPlace},
     {.name = "ref", .scratch_bytes = As<ops::Map>::fn<scratch_bytes>, .run = As<ops::Map>::fn<ref>},
 };
 

@@ -5,6 +5,7 @@
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/threads.h"
 #include "ops/leading_axes.h"
+#include "ops/packed_weight.h"
 
 namespace plica::mat_mul_packed {
 namespace {
@@ -66,7 +67,7 @@ Products products_of(const Operands& all, int num_threads) {
     --p.batch.rank;
   }
   p.divides_batch = num_threads == 1 || p.batch.count() >= 2 * num_threads;
-  p.packed_bytes = (cpu::packed_b_bytes(p.gemm.n, p.gemm.k) + 63) / 64 * 64;
+  p.packed_bytes = packed_weight_bytes(p.gemm.n, p.gemm.k);
   return p;
 }
 
@@ -125,18 +126,7 @@ size_t scratch_bytes(const ops::MatMul&, const Case& c) {
 
 Result<KernelState> prepare(const ops::MatMul&, const Case& c, ConstantStore& constants) {
   if (!is_shared_constant(c)) return KernelState();
-  const Products p = products_of(operands_of(c), 1);
-  const Constant& weight = *c.in[kB].constant;
-  std::string key = "pack_b{" + std::to_string(p.b.row_stride) + "," + std::to_string(p.b.col_stride) + "," +
-                    std::to_string(p.gemm.k) + "x" + std::to_string(p.gemm.n) + "}(" + weight.key + ")";
-  PLICA_TRY(ConstantPtr packed, constants.get(key, [&]() -> Result<ConstantPtr> {
-    PLICA_TRY(Tensor panels, Tensor::zeros(DType::kF32, {static_cast<int64_t>(p.packed_bytes / sizeof(float))}));
-    cpu::MatrixRef b = p.b;
-    b.data = static_cast<const float*>(weight.data);
-    cpu::pack_b(b, p.gemm.n, p.gemm.k, panels.as<float>(), c.device.num_threads);
-    return make_constant(std::move(panels), key);
-  }));
-  return KernelState(packed, packed->data);
+  return packed_weight(c.in[kB], c.device.num_threads, constants);
 }
 
 void run(const ops::MatMul& op, const KernelArgs& args) {

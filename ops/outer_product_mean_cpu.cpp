@@ -3,6 +3,7 @@
 #include "ops/element.h"
 #include "ops/op.h"
 #include "ops/outer_product_mean.h"
+#include "ops/outer_product_mean_cpu_tiled.h"
 #include "ops/strided.h"
 
 namespace plica {
@@ -52,6 +53,12 @@ size_t scratch_bytes(const ops::OuterProductMean&, const Case& c) {
 }
 
 constexpr Kernel kKernels[] = {
+    {.name = "tiled",
+     .declines = As<ops::OuterProductMean>::fn<outer_product_mean_tiled::declines>,
+     .scratch_bytes = As<ops::OuterProductMean>::fn<outer_product_mean_tiled::scratch_bytes>,
+     .prepare = As<ops::OuterProductMean>::fn<outer_product_mean_tiled::prepare>,
+     .run = As<ops::OuterProductMean>::fn<outer_product_mean_tiled::run>,
+     .in_place = 1u << 5},
     {.name = "ref",
      .scratch_bytes = As<ops::OuterProductMean>::fn<scratch_bytes>,
      .run = As<ops::OuterProductMean>::fn<ref>},

@@ -1,4 +1,7 @@
+#include "ops/cpu/rotary.h"
+#include "ops/cpu/threads.h"
 #include "ops/element.h"
+#include "ops/leading_axes.h"
 #include "ops/op.h"
 #include "ops/rotary.h"
 #include "ops/strided.h"
@@ -29,7 +32,38 @@ void ref(const ops::Rotary& op, const KernelArgs& args) {
   visit_float(args.in[0].type.dtype, [&](auto tag) { rows<typename decltype(tag)::type>(op, args); });
 }
 
+// Rows of adjacent f32 values, both halves of a row at a time.
+const char* row_declines(const ops::Rotary& op, const Case& c) {
+  if (op.interleaved) return "pairs are interleaved";
+  const int64_t width = c.in[0].type->shape.back();
+  for (const Operand* operand : {&c.in[0], &c.in[1], &c.in[2], &c.out[0]}) {
+    if (operand->type->dtype != DType::kF32) return "an operand is not f32";
+    const size_t rank = operand->type->shape.size();
+    if (rank == 0 || operand->type->shape.back() != width) return "cos or sin is repeated along the last axis";
+    if (width > 1 && strides_in(*operand->type, rank)[rank - 1] != 1) return "rows are not adjacent values";
+  }
+  return nullptr;
+}
+
+void row(const ops::Rotary&, const KernelArgs& args) {
+  const Shape& shape = args.out[0].type.shape;
+  const size_t rank = shape.size();
+  const LeadingAxes<4> axes(std::span<const int64_t>(shape).first(rank - 1),
+                            {strides_in(args.in[0].type, rank), strides_in(args.in[1].type, rank),
+                             strides_in(args.in[2].type, rank), strides_in(args.out[0].type, rank)});
+  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(shape.back(), 1));
+  cpu::parallel_for(axes.count(), grain, args.num_threads, [&](int64_t begin, int64_t end, int) {
+    const auto data = [&](size_t i, int64_t at) { return static_cast<const float*>(args.in[i].data) + at; };
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = axes.at(i);
+      cpu::rotate_row(data(0, at[0]), data(1, at[1]), data(2, at[2]), static_cast<float*>(args.out[0].data) + at[3],
+                      shape.back());
+    }
+  });
+}
+
 constexpr Kernel kKernels[] = {
+    {.name = "row", .declines = As<ops::Rotary>::fn<row_declines>, .run = As<ops::Rotary>::fn<row>, .in_place = 1},
     {.name = "ref", .run = As<ops::Rotary>::fn<ref>},
 };
 

@@ -3,6 +3,7 @@
 
 #include "ops/element.h"
 #include "ops/op.h"
+#include "ops/row_kernels.h"
 #include "ops/softmax.h"
 #include "ops/strided.h"
 
@@ -31,7 +32,17 @@ void ref(const ops::Softmax& op, const KernelArgs& args) {
   visit_float(args.in[0].type.dtype, [&](auto tag) { rows<typename decltype(tag)::type>(op, args); });
 }
 
+// Rows of adjacent f32 values, vectorised.
+const char* row_declines(const ops::Softmax&, const Case& c) { return declines_rows(c); }
+
+void row(const ops::Softmax& op, const KernelArgs& args) {
+  for_each_rows(args, {}, [&](const cpu::NormRows& rows, int64_t first, int64_t last) {
+    cpu::softmax_rows(rows, op.log, first, last);
+  });
+}
+
 constexpr Kernel kKernels[] = {
+    {.name = "row", .declines = As<ops::Softmax>::fn<row_declines>, .run = As<ops::Softmax>::fn<row>, .in_place = 1},
     {.name = "ref", .run = As<ops::Softmax>::fn<ref>},
 };
 

@@ -1,0 +1,236 @@
+#include "ops/map_cpu_blocks.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/cpu/elementwise.h"
+#include "ops/cpu/threads.h"
+#include "ops/leading_axes.h"
+
+namespace plica::map_blocks {
+namespace {
+
+using cpu::Elementwise;
+using ops::Fn;
+using Axes = LeadingAxes<kMaxInputs + 1>;  // of the inputs, then y
+
+constexpr int64_t kBlock = 512;  // values of a register
+constexpr size_t kY = kMaxInputs;
+
+// Registers are numbered: inputs, results of instructions, immediates.
+struct Step {
+  cpu::ElementwiseFn fn;
+  std::array<size_t, 3> from;
+};
+
+struct Compiled {
+  std::vector<Step> steps;
+  std::vector<float> immediates;
+};
+
+std::optional<Elementwise> function_of(Fn fn) {
+  switch (fn) {
+    case Fn::kAbs: return Elementwise::kAbs;
+    case Fn::kAdd: return Elementwise::kAdd;
+    case Fn::kAnd: return Elementwise::kAnd;
+    case Fn::kCast: return Elementwise::kCopy;
+    case Fn::kCeil: return Elementwise::kCeil;
+    case Fn::kCos: return Elementwise::kCos;
+    case Fn::kDiv: return Elementwise::kDiv;
+    case Fn::kEqual: return Elementwise::kEqual;
+    case Fn::kErf: return Elementwise::kErf;
+    case Fn::kExp: return Elementwise::kExp;
+    case Fn::kFloor: return Elementwise::kFloor;
+    case Fn::kGelu: return Elementwise::kGelu;
+    case Fn::kGeluTanh: return Elementwise::kGeluTanh;
+    case Fn::kIsInf: return Elementwise::kIsInf;
+    case Fn::kIsNaN: return Elementwise::kIsNaN;
+    case Fn::kLess: return Elementwise::kLess;
+    case Fn::kLessOrEqual: return Elementwise::kLessOrEqual;
+    case Fn::kLog: return Elementwise::kLog;
+    case Fn::kMax: return Elementwise::kMax;
+    case Fn::kMin: return Elementwise::kMin;
+    case Fn::kMul: return Elementwise::kMul;
+    case Fn::kNeg: return Elementwise::kNeg;
+    case Fn::kNot: return Elementwise::kNot;
+    case Fn::kOr: return Elementwise::kOr;
+    case Fn::kPow: return Elementwise::kPow;
+    case Fn::kRelu: return Elementwise::kRelu;
+    case Fn::kRound: return Elementwise::kRound;
+    case Fn::kSigmoid: return Elementwise::kSigmoid;
+    case Fn::kSign: return Elementwise::kSign;
+    case Fn::kSilu: return Elementwise::kSilu;
+    case Fn::kSin: return Elementwise::kSin;
+    case Fn::kSqrt: return Elementwise::kSqrt;
+    case Fn::kSub: return Elementwise::kSub;
+    case Fn::kTanh: return Elementwise::kTanh;
+    case Fn::kWhere: return Elementwise::kWhere;
+    case Fn::kXor: return Elementwise::kXor;
+    default: return std::nullopt;
+  }
+}
+
+bool is_known(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBool; }
+
+size_t num_registers(const ops::Program& p) {
+  return static_cast<size_t>(p.num_inputs) + p.instructions.size() + p.immediates.size();
+}
+
+// The operands of one run, and the axes they share.
+struct Operands {
+  const KernelArgs& args;
+  Axes axes;
+  int64_t inner;  // size of the last axis
+
+  explicit Operands(const KernelArgs& a) : args(a), axes(axes_of(a)) {
+    inner = axes.rank > 0 ? axes.sizes[axes.rank - 1] : 1;
+  }
+
+  static Axes axes_of(const KernelArgs& args) {
+    const Shape& shape = args.out[0].type.shape;
+    std::array<AxisStrides, kMaxInputs + 1> strides{};
+    for (size_t i = 0; i < args.in.size(); ++i) strides[i] = strides_in(args.in[i].type, shape.size());
+    strides[kY] = strides_in(args.out[0].type, shape.size());
+    return Axes(shape, strides);
+  }
+
+  int64_t step(size_t i) const { return axes.rank > 0 ? axes.strides[i][axes.rank - 1] : 0; }
+  bool is_constant(size_t i) const {
+    for (size_t k = 0; k < axes.rank; ++k)
+      if (axes.strides[i][k] != 0) return false;
+    return true;
+  }
+};
+
+// A stretch of elements of one innermost row, and where it stands in the block.
+struct Stretch {
+  std::array<int64_t, kMaxInputs + 1> at;
+  int64_t in_block, count;
+};
+
+// Calls fn(stretch) for the rows that [first, first + count) of all elements touches.
+template <class Fn>
+void for_each_stretch(const Operands& o, int64_t first, int64_t count, const Fn& fn) {
+  for (int64_t done = 0; done < count;) {
+    const int64_t position = first + done;
+    const Stretch stretch{o.axes.at(position), done, std::min(count - done, o.inner - position % o.inner)};
+    fn(stretch);
+    done += stretch.count;
+  }
+}
+
+void load(const TensorView& x, int64_t at, int64_t step, float* to, int64_t count) {
+  if (x.type.dtype == DType::kBool) {
+    const auto* from = static_cast<const uint8_t*>(x.data) + at;
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] != 0 ? 1.0f : 0.0f;
+    return;
+  }
+  const auto* from = static_cast<const float*>(x.data) + at;
+  if (step == 0) return void(std::fill_n(to, count, *from));
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+}
+
+void store(const TensorView& y, int64_t at, int64_t step, const float* from, int64_t count) {
+  if (y.type.dtype == DType::kBool) {
+    auto* to = static_cast<bool*>(y.data) + at;
+    for (int64_t i = 0; i < count; ++i) to[i * step] = from[i] != 0;
+    return;
+  }
+  auto* to = static_cast<float*>(y.data) + at;
+  for (int64_t i = 0; i < count; ++i) to[i * step] = from[i];
+}
+
+// Computes elements [begin, end). `memory` holds the registers of one thread.
+void compute(const Operands& o, const Compiled& program, int64_t begin, int64_t end, float* memory) {
+  const size_t num_inputs = o.args.in.size(), num_steps = program.steps.size();
+  const auto own = [&](size_t reg) { return memory + static_cast<int64_t>(reg) * kBlock; };
+  for (size_t i = 0; i < program.immediates.size(); ++i)
+    std::fill_n(own(num_inputs + num_steps + i), kBlock, program.immediates[i]);
+  std::array<bool, kMaxInputs> constant{};
+  for (size_t i = 0; i < num_inputs; ++i)
+    if ((constant[i] = o.is_constant(i))) load(o.args.in[i], 0, 0, own(i), kBlock);
+  const TensorView& y = o.args.out[0];
+  for (int64_t first = begin; first < end;) {
+    int64_t count = std::min(kBlock, end - first);
+    const int64_t row_rest = o.inner - first % o.inner;
+    if (o.inner >= kBlock / 2) count = std::min(count, row_rest);
+    const bool one_row = count <= row_rest;
+    std::array<const float*, kMaxInputs> in{};
+    for (size_t i = 0; i < num_inputs; ++i) in[i] = own(i);
+    float* result = nullptr;
+    for_each_stretch(o, first, count, [&](const Stretch& s) {
+      for (size_t i = 0; i < num_inputs; ++i) {
+        if (constant[i]) continue;
+        const TensorView& x = o.args.in[i];
+        if (one_row && o.step(i) == 1 && x.type.dtype == DType::kF32)
+          in[i] = static_cast<const float*>(x.data) + s.at[i];
+        else
+          load(x, s.at[i], o.step(i), own(i) + s.in_block, s.count);
+      }
+      if (one_row && y.type.dtype == DType::kF32 && (o.step(kY) == 1 || count == 1))
+        result = static_cast<float*>(y.data) + s.at[kY];
+    });
+    const auto value = [&](size_t reg) { return reg < num_inputs ? in[reg] : own(reg); };
+    for (size_t k = 0; k < num_steps; ++k) {
+      const Step& step = program.steps[k];
+      float* to = k + 1 == num_steps && result != nullptr ? result : own(num_inputs + k);
+      step.fn(value(step.from[0]), value(step.from[1]), value(step.from[2]), to, count);
+    }
+    if (result == nullptr)
+      for_each_stretch(o, first, count, [&](const Stretch& s) {
+        store(y, s.at[kY], o.step(kY), own(num_inputs + num_steps - 1) + s.in_block, s.count);
+      });
+    first += count;
+  }
+}
+
+}  // namespace
+
+const char* declines(const ops::Map& op, const Case& c) {
+  if (c.in.size() > kMaxInputs) return "more than 12 inputs";
+  if (op.program.instructions.empty()) return "the program is empty";
+  for (const Operand& operand : c.in)
+    if (!is_known(operand.type->dtype)) return "an input is neither f32 nor bool";
+  for (const ops::Instruction& instruction : op.program.instructions) {
+    if (!is_known(instruction.dtype)) return "a result is neither f32 nor bool";
+    if (!function_of(instruction.fn)) return "a function has no vector code";
+  }
+  return nullptr;
+}
+
+size_t scratch_bytes(const ops::Map& op, const Case& c) {
+  return num_registers(op.program) * kBlock * sizeof(float) * static_cast<size_t>(c.device.num_threads);
+}
+
+Result<KernelState> prepare(const ops::Map& op, const Case&, ConstantStore&) {
+  const ops::Program& p = op.program;
+  auto compiled = std::make_shared<Compiled>();
+  const auto num_inputs = static_cast<size_t>(p.num_inputs);
+  for (double value : p.immediates) compiled->immediates.push_back(static_cast<float>(value));
+  for (const ops::Instruction& instruction : p.instructions) {
+    Elementwise fn = *function_of(instruction.fn);
+    if (instruction.fn == Fn::kCast && instruction.dtype == DType::kBool) fn = Elementwise::kIsNonzero;
+    if (fn == Elementwise::kPow && instruction.b < 0 && p.immediates[static_cast<size_t>(-1 - instruction.b)] == 2)
+      fn = Elementwise::kSquare;
+    Step step{cpu::elementwise(fn), {}};
+    const std::array<int16_t, 3> operands{instruction.a, instruction.b, instruction.c};
+    for (size_t i = 0; i < 3; ++i)
+      step.from[i] = operands[i] >= 0 ? static_cast<size_t>(operands[i])
+                                      : num_inputs + p.instructions.size() + static_cast<size_t>(-1 - operands[i]);
+    compiled->steps.push_back(step);
+  }
+  return KernelState(std::move(compiled));
+}
+
+void run(const ops::Map& op, const KernelArgs& args) {
+  const auto& program = *static_cast<const Compiled*>(args.state);
+  const Operands operands(args);
+  const auto thread_floats = static_cast<int64_t>(num_registers(op.program)) * kBlock;
+  constexpr int64_t kGrain = 8192;
+  cpu::parallel_for(
+      num_elements(args.out[0].type.shape), kGrain, args.num_threads, [&](int64_t begin, int64_t end, int thread) {
+        compute(operands, program, begin, end, static_cast<float*>(args.scratch) + thread * thread_floats);
+      });
+}
+
+}  // namespace plica::map_blocks
