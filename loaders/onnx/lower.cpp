@@ -1,0 +1,69 @@
+#include "loaders/onnx/lower.h"
+
+#include <map>
+
+#include "loaders/onnx/lowering.h"
+#include "loaders/onnx/ops/tables.h"
+
+namespace plica::onnx {
+namespace {
+
+constexpr size_t kNamesShown = 3;  // of the nodes of one operator that is not supported
+
+std::string shown_name(const Module& module, const Node& node) {
+  return !node.name.empty() || node.outputs.empty() ? node.name : std::string(module.name_of(node.outputs.front()));
+}
+
+Port port_of(const Body::Port& from) {
+  Port port;
+  port.name = from.name;
+  port.dtype = from.type.dtype;
+  port.has_rank = from.type.ranked;
+  if (!from.type.ranked) return port;
+  for (const Dim& dim : from.type.dims) {
+    port.shape.push_back(dim.size);
+    port.symbols.push_back(dim.name);
+  }
+  return port;
+}
+
+}  // namespace
+
+Status check_operators(const Module& module) {
+  std::map<std::string, std::vector<std::string>> missing;  // by operator: the names of its nodes
+  for (const Body& body : module.bodies)
+    for (const Node& node : body.nodes) {
+      const Op& op = module.op_of(node);
+      if (find_row(op.domain, op.type, node.version) != nullptr) continue;
+      missing[(op.domain.empty() ? "" : op.domain + ".") + op.type + " (opset " + std::to_string(node.version) + ")"]
+          .push_back(shown_name(module, node));
+    }
+  if (missing.empty()) return {};
+  std::string text = "the model has operators that are not supported:";
+  for (const auto& [op, names] : missing) {
+    text.append("\n  ").append(op).append(": node ");
+    for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+      text.append(i ? ", '" : "'").append(names[i]).append("'");
+    if (names.size() > kNamesShown)
+      text.append(" and ").append(std::to_string(names.size() - kNamesShown)).append(" more");
+  }
+  return unsupported(std::move(text));
+}
+
+Result<std::variant<Graph, NeedsValues>> lower(const Module& module, const Signature& signature) {
+  Lowering lowering(module, signature);
+  auto status = lowering.run();
+  if (status) return std::variant<Graph, NeedsValues>(lowering.take_graph());
+  if (!lowering.needs().inputs.empty()) return std::variant<Graph, NeedsValues>(lowering.needs());
+  return status.take_error();
+}
+
+Source make_source(std::shared_ptr<const Module> module) {
+  Source source;
+  for (const Body::Port& port : module->main().inputs) source.inputs.push_back(port_of(port));
+  for (const Body::Port& port : module->main().outputs) source.outputs.push_back(port_of(port));
+  source.specialise = [module](const Signature& signature) { return lower(*module, signature); };
+  return source;
+}
+
+}  // namespace plica::onnx
