@@ -197,13 +197,18 @@ std::string format_npy_header(DType dtype, const Shape& shape, size_t min_bytes)
 
 DType npy_dtype(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
+Result<Tensor> dense_copy(const TensorView& view) {
+  PLICA_TRY(Tensor copy, Tensor::zeros(view.type.dtype, view.type.shape));
+  gather(view, static_cast<char*>(copy.data()));
+  return copy;
+}
+
 Result<std::string_view> npy_elements(const TensorView& view, Tensor& storage) {
   const auto bytes_of = [](const void* data, size_t size) {
     return std::string_view(static_cast<const char*>(data), size);
   };
   if (view.type.dtype != DType::kBF16 && is_dense(view.type)) return bytes_of(view.data, num_bytes(view.type));
-  PLICA_TRY(storage, Tensor::zeros(view.type.dtype, view.type.shape));
-  gather(view, static_cast<char*>(storage.data()));
+  PLICA_TRY(storage, dense_copy(view));
   if (view.type.dtype == DType::kBF16) {
     PLICA_TRY(Tensor wide, Tensor::zeros(DType::kF32, view.type.shape));
     const int64_t count = num_elements(view.type.shape);

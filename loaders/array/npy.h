@@ -29,6 +29,8 @@ std::string format_npy_header(DType dtype, const Shape& shape, size_t min_bytes 
 
 DType npy_dtype(DType dtype);  // what `dtype` is written as
 
+Result<Tensor> dense_copy(const TensorView& view);
+
 // The elements as they are written: dense, row-major, bf16 widened. `storage` holds them where `view` cannot be used as
 // it is.
 Result<std::string_view> npy_elements(const TensorView& view, Tensor& storage);

@@ -65,15 +65,37 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     if (file.fd_ < 0) return file.failed(errno);
     return file;
   }
-  file.temporary_ = folder_of(path) + "/.plica-XXXXXX.part";
-  file.fd_ = ::mkostemps(file.temporary_.data(), 5, O_CLOEXEC);
-  if (file.fd_ < 0) {
-    const int reason = errno;
-    file.temporary_.clear();
-    return file.failed(reason);
+  file.fd_ = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file.fd_ >= 0) {
+    file.nameless_ = true;
+  } else {
+    PLICA_CHECK(file.open_named());
   }
   ::fchmod(file.fd_, 0666 & ~current_umask());
   return file;
+}
+
+// For file systems that know no file without a name.
+Status OutputFile::open_named() {
+  temporary_ = folder_of(path_) + "/.plica-XXXXXX.part";
+  fd_ = ::mkostemps(temporary_.data(), 5, O_CLOEXEC);
+  if (fd_ >= 0) return {};
+  temporary_.clear();
+  return failed(errno);
+}
+
+// Gives a file without a name one, beside its final name: a link cannot replace what stands there, a rename can.
+Status OutputFile::name_temporary() {
+  const std::string self = "/proc/self/fd/" + std::to_string(fd_);
+  for (int attempt = 0;; ++attempt) {
+    const std::string name =
+        folder_of(path_) + "/.plica-" + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".part";
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return {};
+    }
+    if (errno != EEXIST || attempt == 1000) return failed(errno);
+  }
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
@@ -84,6 +106,7 @@ OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   path_ = std::move(other.path_);
   temporary_ = std::exchange(other.temporary_, {});
   buffer_ = std::move(other.buffer_);
+  nameless_ = other.nameless_;
   fd_ = std::exchange(other.fd_, -1);
   size_bytes_ = other.size_bytes_;
   return *this;
@@ -132,11 +155,12 @@ Status OutputFile::overwrite(uint64_t offset, const void* data, size_t size) {
 
 Status OutputFile::commit() {
   PLICA_CHECK(flush());
-  if (temporary_.empty()) {
+  if (temporary_.empty() && !nameless_) {
     if (::close(std::exchange(fd_, -1)) != 0) return failed(errno);
     return {};
   }
   if (::fsync(fd_) != 0) return failed(errno);
+  if (nameless_) PLICA_CHECK(name_temporary());
   if (::close(std::exchange(fd_, -1)) != 0) return failed(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failed(errno);
   temporary_.clear();

@@ -8,8 +8,8 @@
 
 namespace plica {
 
-// A file that appears under its name only when it is complete: it is written in the same folder under a temporary name
-// and renamed by commit(). Without commit() nothing stays. A path that exists and is no regular file (a pipe, a device)
+// A file that appears under its name only when it is complete: it is written in the same folder without a name (where the
+// file system cannot: under a temporary one) and named by commit(). Without commit() nothing stays. A path that exists and is no regular file (a pipe, a device)
 // is written directly.
 class OutputFile {
  public:
@@ -30,13 +30,16 @@ class OutputFile {
 
  private:
   Error failed(int error_number) const;
+  Status open_named();
+  Status name_temporary();
   void discard();
   Status flush();
 
   std::string path_;
-  std::string temporary_;  // empty: written directly
+  std::string temporary_;  // its name until commit(), where it has one
   std::string buffer_;
   int fd_ = -1;
+  bool nameless_ = false;
   uint64_t size_bytes_ = 0;
 };
 

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/harness/temp_folder.h"
@@ -25,6 +27,20 @@ TEST(OutputFile, AppearsOnlyWhenComplete) {
   ASSERT_TRUE(write_file(folder / "x", "new"));
   EXPECT_EQ(get_file(folder / "x"), "new");
   EXPECT_EQ(folder.num_files(), 1u);
+}
+
+TEST(OutputFile, AKilledProcessLeavesNothing) {
+  TempFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto file = OutputFile::create(folder / "x");
+    (void)file->write(std::string(1000000, 'd'));
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_FALSE(std::filesystem::exists(folder / "x"));
 }
 
 TEST(OutputFile, OverwritesInPlace) {
