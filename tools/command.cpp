@@ -1,0 +1,59 @@
+#include "tools/command.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <new>
+
+namespace plica {
+
+LoadOptions CommonOptions::load_options() const {
+  LoadOptions options;
+  options.num_threads = num_threads;
+  options.map_files = !no_mmap;
+  options.memory_limit_bytes = static_cast<size_t>(memory_limit_mib) << 20;
+  options.skip_passes = skip_passes;
+  options.log = [](LogLevel level, std::string_view text) {
+    switch (level) {
+      case LogLevel::kDebug: spdlog::debug("{}", text); break;
+      case LogLevel::kInfo: spdlog::info("{}", text); break;
+      case LogLevel::kWarning: spdlog::warn("{}", text); break;
+    }
+  };
+  return options;
+}
+
+CLI::App* add_command(CLI::App& program, const char* name, const char* summary, const char* details) {
+  CLI::App* app = program.add_subcommand(name, summary);
+  app->footer(
+      std::string("Examples and notes:\n") + details +
+      "\n\nAll commands take --threads, --memory-limit, --skip-pass, --no-mmap and --log-level: see `plica --help`.");
+  return app;
+}
+
+void set_up_log(std::string_view level) {
+  auto logger = spdlog::stderr_color_mt("plica");
+  logger->set_pattern("%^plica: %l:%$ %v");
+  logger->set_level(spdlog::level::from_str(std::string(level)));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+int fail(const Error& error) {
+  spdlog::error("{}", to_string(error));
+  return kNothingDone;
+}
+
+int exit_code_of(const std::function<Result<int>()>& action) {
+  try {
+    const Result<int> code = action();
+    return code ? *code : fail(code.error());
+  } catch (const std::bad_alloc&) {
+    return fail(Error(Code::kOutOfMemory, "the memory of this machine does not suffice"));
+  } catch (const std::exception& exception) {
+    return fail(Error(Code::kInternal, exception.what()));
+  }
+}
+
+}  // namespace plica

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plica/error.h"
+#include "plica/model.h"
+
+namespace CLI {
+class App;
+}
+
+namespace plica {
+
+// What every command takes.
+struct CommonOptions {
+  int num_threads = 0;
+  std::vector<std::string> skip_passes;
+  std::string log_level = "info";
+  bool no_mmap = false;
+  int64_t memory_limit_mib = 0;
+
+  LoadOptions load_options() const;  // the library's messages go to the log
+};
+
+// A command: its part of the arguments, and what it does with them; the result is the exit code.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;
+};
+
+constexpr int kDone = 0;
+constexpr int kPartly = 1;  // some records failed, or a comparison does not hold
+constexpr int kNothingDone = 2;
+
+Command add_embed(CLI::App& program, const CommonOptions& common);
+Command add_run(CLI::App& program, const CommonOptions& common);
+Command add_info(CLI::App& program, const CommonOptions& common);
+Command add_explain(CLI::App& program, const CommonOptions& common);
+Command add_verify(CLI::App& program, const CommonOptions& common);
+Command add_test_onnx(CLI::App& program, const CommonOptions& common);
+Command add_bench(CLI::App& program, const CommonOptions& common);
+
+// A sub-command with a line for the list of commands, and details with examples for its own --help.
+CLI::App* add_command(CLI::App& program, const char* name, const char* summary, const char* details);
+
+void set_up_log(std::string_view level);
+
+// Logs the error and gives kNothingDone.
+int fail(const Error& error);
+
+// `action` of a command: an Error is logged, an exception too.
+int exit_code_of(const std::function<Result<int>()>& action);
+
+}  // namespace plica

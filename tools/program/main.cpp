@@ -1,0 +1,58 @@
+#include <CLI/CLI.hpp>
+#include <array>
+#include <iostream>
+
+#include "tools/command.h"
+
+namespace plica {
+namespace {
+
+constexpr const char* kAbout =
+    "Plica runs exported ONNX protein models: from sequences to vectors, or from arrays to arrays.\n"
+    "\n"
+    "  plica embed esm2.onnx proteins.fasta -o vectors.npz     a vector for each protein\n"
+    "  plica info esm2.onnx                                    what a model takes and gives\n"
+    "  plica verify esm2.onnx --shape input_ids=1x128          is the fast path right on this model?\n"
+    "\n"
+    "`plica COMMAND --help` explains a command, with examples.";
+
+void add_common(CLI::App& program, CommonOptions& common) {
+  program.add_option("--threads", common.num_threads, "Threads of a run; 0: all processors that this process may use")
+      ->check(CLI::Range(0, 4096));
+  program
+      .add_option("--memory-limit", common.memory_limit_mib, "MiB that a run may use beside the weights; 0: no limit")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  program.add_option("--skip-pass", common.skip_passes, "Leave out this graph pass (repeatable; for finding faults)");
+  program.add_flag("--no-mmap", common.no_mmap,
+                   "Read model files into memory, for file systems that may truncate them");
+  program.add_option("--log-level", common.log_level, "What is told on stderr")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+}
+
+int run(int argc, char** argv) {
+  CLI::App program(kAbout, "plica");
+  CommonOptions common;
+  add_common(program, common);
+  program.require_subcommand(1);
+  program.fallthrough();
+  program.set_version_flag("--version", PLICA_VERSION);
+  const std::array commands = {add_embed(program, common),  add_run(program, common),
+                               add_info(program, common),   add_explain(program, common),
+                               add_verify(program, common), add_test_onnx(program, common),
+                               add_bench(program, common)};
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error, std::cout, std::cerr) == 0 ? kDone : kNothingDone;
+  }
+  set_up_log(common.log_level);
+  for (const Command& command : commands)
+    if (command.app->parsed()) return command.run();
+  return kNothingDone;
+}
+
+}  // namespace
+}  // namespace plica
+
+int main(int argc, char** argv) { return plica::run(argc, argv); }

@@ -1,0 +1,56 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "loaders/array/npz.h"
+#include "plica/session.h"
+#include "runtime/core/result.h"
+#include "tools/command.h"
+#include "tools/input_arrays.h"
+
+namespace plica {
+namespace {
+
+constexpr const char* kSummary = "Run any model on given arrays.";
+constexpr const char* kDetails =
+    "  plica run model.onnx --inputs inputs.npz -o outputs.npz\n"
+    "      inputs.npz holds an array for each input, under its name; outputs.npz gets one for each output\n"
+    "  plica run model.onnx --inputs test_data_set_0 -o outputs.npz\n"
+    "      input_0.pb, input_1.pb ... of an ONNX test, in the order of the inputs\n"
+    "\n"
+    "`plica info model.onnx` lists the names, types and shapes.";
+
+struct RunArguments {
+  std::string model;
+  std::string inputs;
+  std::string output;
+};
+
+Result<int> run_model(const RunArguments& arguments, const CommonOptions& common) {
+  PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
+  PLICA_TRY(const TensorMap inputs, read_inputs(arguments.inputs, model.inputs()));
+  PLICA_TRY(NpzWriter writer, NpzWriter::create(arguments.output));
+  PLICA_TRY(Session session, model.session());
+  PLICA_TRY(const auto outputs, session.run(inputs));
+  for (const TensorInfo& info : model.outputs()) {
+    const auto found = outputs.find(info.name);
+    if (found == outputs.end()) return Error(Code::kInternal, "the run gave no output '" + info.name + "'");
+    PLICA_CHECK(writer.add(info.name, found->second.view()));
+    std::printf("%s %s\n", info.name.c_str(), to_string(found->second.type()).c_str());
+  }
+  PLICA_CHECK(writer.commit());
+  return kDone;
+}
+
+}  // namespace
+
+Command add_run(CLI::App& program, const CommonOptions& common) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* app = add_command(program, "run", kSummary, kDetails);
+  app->add_option("MODEL", arguments->model, "ONNX file")->required();
+  app->add_option("--inputs", arguments->inputs, "An .npz file, or a folder with input_N.pb")->required();
+  app->add_option("-o,--out", arguments->output, "The .npz file to write")->required();
+  return {app, [arguments, &common] { return exit_code_of([&] { return run_model(*arguments, common); }); }};
+}
+
+}  // namespace plica
