@@ -1,0 +1,21 @@
+# The shared library defines no dynamic symbol outside namespace plica, and of plica only what its public headers mark.
+#   cmake -DLIBRARY=libplica.so -DNM=nm -P exports.cmake
+execute_process(COMMAND ${NM} --dynamic --defined-only --demangle ${LIBRARY} OUTPUT_VARIABLE listing
+                COMMAND_ERROR_IS_FATAL ANY)
+string(STRIP "${listing}" listing)
+string(REPLACE ";" "," listing "${listing}")
+string(REPLACE "\n" ";" lines "${listing}")
+set(num_names 0)
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^[0-9a-f]* +[A-Za-z] " "" name "${line}")
+  if(NOT name MATCHES "^(typeinfo (name )?for |vtable for )?plica::")
+    message(SEND_ERROR "exported, but not plica's: ${line}")
+  elseif(name MATCHES "plica::(onnx|ops|proto|cpu)::|google::protobuf|^plica::(Graph|Plan|Executor|Arena)\\b")
+    message(SEND_ERROR "exported, but not of the public API: ${line}")
+  endif()
+  math(EXPR num_names "${num_names} + 1")
+endforeach()
+if(num_names LESS 10)
+  message(FATAL_ERROR "only ${num_names} names are exported; the API has more:\n${listing}")
+endif()
+message(STATUS "${num_names} names, all of the public API")
