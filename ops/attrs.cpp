@@ -33,8 +33,11 @@ struct Printer {
 
 std::string to_string(const AttrValue& value) { return std::visit(Printer{}, value); }
 
+// A translation unit may have an AttrsDef of its own for one struct; its functions are the same ones everywhere.
 bool Attrs::operator==(const Attrs& other) const {
-  return def_ == other.def_ && (value_ == other.value_ || def_->equal(value_.get(), other.value_.get()));
+  if (value_ == other.value_) return true;
+  if (def_ == nullptr || other.def_ == nullptr || def_->equal != other.def_->equal) return false;
+  return def_->equal(value_.get(), other.value_.get());
 }
 
 std::string to_string(const Attrs& attrs) {
