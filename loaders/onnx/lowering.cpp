@@ -106,6 +106,10 @@ const Ids* Lowering::sequence(size_t i) const {
 Result<ConstantPtr> Lowering::known(size_t i) {
   const Id id = in(i);
   if (id == kNone) return invalid_model("input " + std::to_string(i) + " is absent");
+  return known_value(id);
+}
+
+Result<ConstantPtr> Lowering::known_value(Id id) {
   if (!is_known(id)) return needs_error(id);
   return value_of(id);
 }
@@ -177,6 +181,7 @@ Result<DType> Lowering::dtype_attr(std::string_view name, DType absent) const {
 Status Lowering::give(size_t o, Result<Id> value) {
   if (!value) return value.take_error();
   if (!wants(o)) return {};
+  if (*value == kNone) return invalid_model("output " + std::to_string(o) + " would be an operand that is absent");
   const onnx::ValueId output = node_->outputs[o];
   values_[static_cast<size_t>(output)] = *value;
   sequences_.erase(output);
@@ -189,16 +194,39 @@ Status Lowering::give_sequence(size_t o, Ids values) {
   return {};
 }
 
-Result<Ids> Lowering::lower_body(int32_t index, const Ids& inputs) {
+Operand Lowering::operand(size_t i) const {
+  if (const Ids* elements = sequence(i)) return {kNone, *elements};
+  return {in(i), {}};
+}
+
+Status Lowering::give(size_t o, Operand value) {
+  if (value.elements) return give_sequence(o, *std::move(value.elements));
+  return give(o, Result<Id>(value.value));
+}
+
+void Lowering::bind(onnx::ValueId value, const Operand& operand) {
+  values_[static_cast<size_t>(value)] = operand.value;
+  if (operand.elements)
+    sequences_[value] = *operand.elements;
+  else
+    sequences_.erase(value);
+}
+
+Result<std::vector<Operand>> Lowering::lower_body(int32_t index, const std::vector<Operand>& inputs) {
   const Body& body = module_.bodies[static_cast<size_t>(index)];
   if (inputs.size() != body.inputs.size())
     return invalid_model("body '" + body.name + "' has " + std::to_string(body.inputs.size()) + " inputs, wanted " +
                          std::to_string(inputs.size()));
-  for (size_t i = 0; i < inputs.size(); ++i) values_[static_cast<size_t>(body.inputs[i].value)] = inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) bind(body.inputs[i].value, inputs[i]);
   PLICA_CHECK(lower_nodes(body));
-  Ids outputs;
+  std::vector<Operand> outputs;
   for (const Body::Port& port : body.outputs) {
-    PLICA_TRY(outputs.emplace_back(), resolve(port.value));
+    Operand& output = outputs.emplace_back();
+    if (const auto found = sequences_.find(port.value); found != sequences_.end()) {
+      output.elements = found->second;
+    } else {
+      PLICA_TRY(output.value, resolve(port.value));
+    }
   }
   return outputs;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +11,12 @@
 #include "runtime/exec/signature.h"
 
 namespace plica::onnx {
+
+// An operand or result that may be a sequence: values that exist while lowering only.
+struct Operand {
+  Id value = kNone;
+  std::optional<Ids> elements;  // of a sequence
+};
 
 // What a row of the operator table sees: the node, its operands in the graph under construction, and ways to add to it.
 // Operands that the row declares as needed are present.
@@ -29,9 +36,11 @@ class Lowering : public Emitter {
   Id in(size_t i) const;  // kNone where absent
   bool has(size_t i) const { return in(i) != kNone; }
   Ids all_inputs() const;
+  Operand operand(size_t i) const;
 
   // The value of operand i. Where it hangs on inputs that the signature does not bind, an error, and needs() names them.
   Result<ConstantPtr> known(size_t i);
+  Result<ConstantPtr> known_value(Id id);  // of any value, likewise
   Result<std::vector<int64_t>> known_ints(size_t i);
   Result<std::vector<double>> known_doubles(size_t i);
 
@@ -49,17 +58,19 @@ class Lowering : public Emitter {
   Status give(Result<Id> value) { return give(0, std::move(value)); }
   Status give(size_t o, Result<Id> value);
   Status give_sequence(size_t o, Ids values);
+  Status give(size_t o, Operand value);
   bool wants(size_t o) const { return o < node_->outputs.size() && node_->outputs[o] != kNoValue; }
   const Ids* sequence(size_t i) const;  // the elements, where operand i is a sequence
 
   // The outputs of a body with its inputs bound. Bodies may be lowered any number of times.
-  Result<Ids> lower_body(int32_t body, const Ids& inputs);
+  Result<std::vector<Operand>> lower_body(int32_t body, const std::vector<Operand>& inputs);
 
  private:
   Status add_inputs();
   Status lower_nodes(const Body& body);
   Status lower_node(const Node& node);
   Result<Id> resolve(onnx::ValueId value);
+  void bind(onnx::ValueId value, const Operand& operand);
   Error needs_error(Id id);
 
   const Module& module_;

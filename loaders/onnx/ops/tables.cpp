@@ -10,8 +10,11 @@ using RowsByType = std::unordered_map<std::string_view, std::vector<const OpRow*
 RowsByType all_rows() {
   RowsByType rows;
   for (const std::span<const OpRow> topic :
-       {attention_rows(), constant_rows(), einsum_rows(), gather_rows(), layout_rows(), mat_mul_rows(), norm_rows(),
-        pointwise_rows(), reduce_rows(), slice_rows(), softmax_rows()})
+       {activation_rows(), attention_rows(),     constant_rows(),  control_rows(), conv_rows(),     einsum_rows(),
+        gather_rows(),     grid_sample_rows(),   image_rows(),     layout_rows(),  loss_rows(),     mat_mul_rows(),
+        norm_rows(),       normalization_rows(), pointwise_rows(), pool_rows(),    quantize_rows(), recurrent_rows(),
+        reduce_rows(),     resize_rows(),        scatter_rows(),   select_rows(),  sequence_rows(), signal_rows(),
+        slice_rows(),      softmax_rows()})
     for (const OpRow& row : topic) rows[row.type].push_back(&row);
   return rows;
 }
