@@ -16,7 +16,8 @@ function(plica_layer name)
   plica_warnings(plica_${name})
 endfunction()
 
-# Warnings as errors, for our own code only.
+# Warnings as errors, for our own code only. The two that are off are false with GCC 12 at -O3 (text + std::string; vectors
+# that end in an inlined destructor).
 function(plica_warnings target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Werror>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Wno-free-nonheap-object -Werror>)
 endfunction()
