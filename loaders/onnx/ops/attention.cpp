@@ -66,23 +66,30 @@ Result<Id> positions(Lowering& n, int64_t count, int64_t first, Shape shape) {
   return n.reshape(n.int64s(numbers), std::move(shape));
 }
 
+// Query i sees the keys up to i + offset: the keys of the cache come before it, and where the cache has room to spare (and holds the
+// queries' own keys already), the last query stands at its sequence's end.
+Result<Id> causal_mask(Lowering& n, const Heads& heads) {
+  const int64_t num_queries = n.size(heads.q, n.rank(heads.q) - 2), num_keys = n.size(heads.k, n.rank(heads.k) - 2);
+  const Result<Id> keys = positions(n, num_keys, 0, {1, num_keys});
+  if (!n.has(6) || n.has(4))
+    return n.call(Fn::kLessOrEqual, {keys, positions(n, num_queries, heads.past, {num_queries, 1})});
+  const Result<Id> end = n.reshape(n.cast(n.in(6), DType::kI64), {n.size(n.in(6), 0), 1, 1, 1});
+  return n.call(Fn::kLessOrEqual, {keys, n.add(end, positions(n, num_queries, -num_queries, {num_queries, 1}))});
+}
+
 // The mask operand, the number of keys that are no padding, and a causal frontier that is not the diagonal.
 Status add_masks(Lowering& n, Heads& heads) {
-  const int64_t num_queries = n.size(heads.q, 2), num_keys = n.size(heads.k, 2);
+  const int64_t num_keys = n.size(heads.k, 2);
   if (n.has(3)) {
     PLICA_TRY(const Id mask, padded_mask(n, n.in(3), num_keys));
     (n.dtype(mask) == DType::kBool ? heads.mask : heads.bias) = mask;
   }
   if (n.has(6)) {
-    const Id valid = n.in(6);
-    const Result<Id> keys = positions(n, num_keys, 0, {1, 1, 1, num_keys});
-    const Result<Id> limit = n.reshape(valid, {n.size(valid, 0), 1, 1, 1});
-    PLICA_TRY(heads.mask, both(n, heads.mask, n.call(Fn::kLess, {keys, limit})));
+    const Result<Id> limit = n.reshape(n.cast(n.in(6), DType::kI64), {n.size(n.in(6), 0), 1, 1, 1});
+    PLICA_TRY(heads.mask, both(n, heads.mask, n.call(Fn::kLess, {positions(n, num_keys, 0, {num_keys}), limit})));
   }
-  if (heads.causal && heads.past != 0) {
-    const Result<Id> keys = positions(n, num_keys, 0, {1, num_keys});
-    const Result<Id> queries = positions(n, num_queries, heads.past, {num_queries, 1});
-    PLICA_TRY(heads.mask, both(n, heads.mask, n.call(Fn::kLessOrEqual, {keys, queries})));
+  if (heads.causal && (heads.past != 0 || n.has(6))) {
+    PLICA_TRY(heads.mask, both(n, heads.mask, causal_mask(n, heads)));
     heads.causal = false;
   }
   return {};
@@ -150,12 +157,7 @@ Result<Id> in_steps(Lowering& n, const Heads& heads, double softcap, int64_t out
     PLICA_TRY(scores, n.add(scores, heads.bias));
   }
   Result<Id> mask = heads.mask;
-  if (heads.causal) {
-    const int64_t num_queries = n.size(scores, n.rank(scores) - 2), num_keys = n.size(scores, n.rank(scores) - 1);
-    mask = both(n, heads.mask,
-                n.call(Fn::kLessOrEqual,
-                       {positions(n, num_keys, 0, {1, num_keys}), positions(n, num_queries, 0, {num_queries, 1})}));
-  }
+  if (heads.causal) mask = both(n, heads.mask, causal_mask(n, heads));
   if (!mask) return mask;
   if (*mask != kNone) {
     PLICA_TRY(scores, n.call(Fn::kWhere, {mask, scores, n.scalar_like(-kInfinity, scores)}));

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+
 #include "loaders/onnx/ops/einsum_term.h"
 #include "loaders/onnx/ops/tables.h"
 

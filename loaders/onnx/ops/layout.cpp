@@ -29,8 +29,11 @@ Status size_op(Lowering& n) {
   return n.give(n.scalar(static_cast<double>(num_elements(n.shape(n.in(0)))), DType::kI64));
 }
 
-std::string wrong_reshape(const Shape& from, const Shape& to) {
-  return "cannot see " + to_string(from) + " (" + std::to_string(num_elements(from)) + " elements) as " + to_string(to);
+Error does_not_fit(const Shape& from, const Shape& to) {
+  return Error(Code::kInvalidInput,
+               "cannot see " + to_string(from) + " (" + std::to_string(num_elements(from)) + " elements) as " +
+                   to_string(to) +
+                   ": sizes that do not follow the input's are fixed by the export; export from a fresh model");
 }
 
 // `wanted` with 0 (copied from x, unless allow_zero) and one -1 (inferred) resolved.
@@ -54,25 +57,18 @@ Result<Shape> resolved(const Shape& from, Shape wanted, bool allow_zero) {
   }
   const int64_t count = num_elements(from);
   if (free != wanted.end()) {
-    if (known == 0 ? count != 0 : count % known != 0) return invalid_model(wrong_reshape(from, wanted));
+    if (known == 0 ? count != 0 : count % known != 0) return does_not_fit(from, wanted);
     *free = known == 0 ? 0 : count / known;
   }
-  if (num_elements(wanted) != count) return invalid_model(wrong_reshape(from, wanted));
+  if (num_elements(wanted) != count) return does_not_fit(from, wanted);
   return wanted;
 }
 
 Status reshape(Lowering& n) {
   PLICA_TRY(Shape wanted, n.known_ints(1));
   PLICA_TRY(const bool allow_zero, n.flag("allowzero", false));
-  auto to = resolved(n.shape(n.in(0)), std::move(wanted), allow_zero);
-  // A shape that the file holds as a constant has sizes of the exporter's example in it.
-  const plica::Constant* given = n.graph().constant(n.in(1));
-  if (!to && given != nullptr && given->key.starts_with('w'))
-    return Error(Code::kInvalidInput, to.error().what() +
-                                          ", sizes that the file holds as constants: they are fixed by the export; "
-                                          "export from a fresh model with dynamic sizes");
-  if (!to) return to.take_error();
-  return n.give(n.reshape(n.in(0), *std::move(to)));
+  PLICA_TRY(Shape to, resolved(n.shape(n.in(0)), std::move(wanted), allow_zero));
+  return n.give(n.reshape(n.in(0), std::move(to)));
 }
 
 Status flatten(Lowering& n) {

@@ -1,0 +1,58 @@
+#include "tests/harness/one_op.h"
+
+namespace plica::onnx {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string_view> op_names(const Graph& graph) {
+  std::vector<std::string_view> names;
+  for (const NodeId id : graph.order()) names.push_back(graph.node(id).op->name);
+  return names;
+}
+
+TEST(OnnxGather, OneKnownIndexIsAView) {
+  OneOp op("Gather");
+  const auto graph = op.counted({3, 2}).constant<int64_t>({}, {-1}).lower();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(op_names(*graph), ElementsAre("Slice", "Reshape"));
+  EXPECT_THAT(first(op).values, ElementsAre(4, 5));
+}
+
+TEST(OnnxGather, TakesRowsAndNegativeIndices) {
+  EXPECT_THAT(first(OneOp("Gather").counted({2, 2}).input<int64_t>({1, 2}, {-1, 0}).attr("axis", 1)).values,
+              ElementsAre(1, 0, 3, 2));
+  EXPECT_THAT(first(OneOp("GatherElements").counted({2, 2}).input<int64_t>({1, 2}, {1, -2})).values, ElementsAre(2, 1));
+  EXPECT_THAT(first(OneOp("GatherND").counted({2, 2}).input<int64_t>({1, 2}, {1, 0})).values, ElementsAre(2));
+}
+
+TEST(OnnxGather, APositionBeyondTheTableIsNamed) {
+  OneOp op("Gather");
+  op.constant<float>({3, 2}, std::vector<float>(6)).constant<int64_t>({4}, {0, 1, 2, 3});
+  EXPECT_THAT(error_of(op), HasSubstr("index 3 is outside the 3 rows of 'c0'"));
+  EXPECT_THAT(error_of(op), HasSubstr("sequence is too long"));
+}
+
+TEST(OnnxConstant, ShapesBecomeConstants) {
+  EXPECT_THAT(first(OneOp("ConstantOfShape").ints({2, 0})).shape, ElementsAre(2, 0));
+  EXPECT_THAT(
+      first(OneOp("Range").constant<int64_t>({}, {5}).constant<int64_t>({}, {0}).constant<int64_t>({}, {-2})).values,
+      ElementsAre(5, 3, 1));
+  EXPECT_THAT(first(OneOp("Range").input<float>({}, {0}).input<float>({}, {1}).input<float>({}, {0.5})).values,
+              ElementsAre(0, 0.5));
+  EXPECT_THAT(first(OneOp("EyeLike").counted({2, 3}).attr("k", 1)).values, ElementsAre(0, 1, 0, 0, 0, 1));
+  EXPECT_THAT(error_of(OneOp("ConstantOfShape").ints({-2})), HasSubstr("negative"));
+  EXPECT_THAT(error_of(OneOp("Range").constant<int64_t>({}, {0}).constant<int64_t>({}, {9}).constant<int64_t>({}, {0})),
+              HasSubstr("step is 0"));
+}
+
+TEST(OnnxConstant, ALargeConstantOfShapeWritesNoElements) {
+  OneOp op("ConstantOfShape");
+  const auto graph = op.ints({4096, 4096}).lower();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(op_names(*graph), ElementsAre("Expand"));
+}
+
+}  // namespace
+}  // namespace plica::onnx
