@@ -34,7 +34,8 @@ bool weighs_values(const Graph& graph, ValueId weights) {
     const Node* reader = only_reader(graph, at);
     if (reader == nullptr) return false;
     if (reader->op == &mat_mul_op) return reader->inputs[0] == at;
-    if (reader->op != &reshape_op && !is(*reader, ops::Fn::kCast)) return false;
+    const bool passes = reader->op == &reshape_op || reader->op == &transpose_op || is(*reader, ops::Fn::kCast);
+    if (!passes) return false;
     at = behind_guard(graph, reader->outputs[0]);
   }
   return false;

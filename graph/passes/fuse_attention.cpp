@@ -65,6 +65,16 @@ bool splits_batch_of_weights(Match& m) {
   return true;
 }
 
+// A Transpose that leaves the last two axes alone.
+bool permutes_batch_of_weights(Match& m) {
+  const std::vector<int64_t>& perm = m.list("$p");
+  const size_t rank = perm.size();
+  if (rank < 3 || perm[rank - 1] != static_cast<int64_t>(rank) - 1 || perm[rank - 2] != static_cast<int64_t>(rank) - 2)
+    return false;
+  m.set("$inv", inverse_perm(perm));
+  return m.shape("v").size() == rank;
+}
+
 bool gate_fits_transposed(Match& m) {
   m.set("$inv", inverse_perm(m.list("$p")));
   return are_alike(m, "g", "y");
@@ -122,6 +132,12 @@ constexpr Rule kRules[] = {
      R"(u = Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})
         y = Reshape(MatMul(u, Reshape(v) {shape=$vs})) {shape=$ys})",
      splits_batch_of_weights},
+    {"transpose_behind_weights",
+     R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
+        y = MatMul(Transpose(w) {perm=$p}, v))",
+     R"(u = Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})
+        y = Transpose(MatMul(u, Transpose(v) {perm=$inv})) {perm=$p})",
+     permutes_batch_of_weights},
     {"attention", "y = MatMul(Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f}), v)",
      "y = Attention(q, k, v, b, m) {scale=$s, fill=$f}"},
     {"attention_guarded",

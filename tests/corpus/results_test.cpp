@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "graph/scalar.h"
+#include "loaders/onnx/lower.h"
+#include "runtime/device/arena.h"
+#include "runtime/exec/executor.h"
+#include "runtime/exec/plan_cache.h"
+#include "tests/corpus/corpus.h"
+
+namespace plica::test {
+namespace {
+
+// The first element where |found - wanted| > atol + rtol |wanted|, as text; empty where there is none.
+std::string first_difference(const Tensor& found, const Tensor& wanted, double rtol, double atol) {
+  if (found.type() != wanted.type()) return "type " + to_string(found.type()) + ", wanted " + to_string(wanted.type());
+  const ConstantPtr a = make_constant(found, "found"), b = make_constant(wanted, "wanted");
+  for (int64_t i = 0; i < num_elements(wanted.shape()); ++i) {
+    const double x = element(*a, i), y = element(*b, i);
+    if (x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= atol + rtol * std::abs(y)) continue;
+    return "element " + std::to_string(i) + " is " + std::to_string(x) + ", wanted " + std::to_string(y);
+  }
+  return "";
+}
+
+// One run by the plan for these inputs.
+Result<std::vector<Tensor>> run(PlanCache& plans, const std::vector<Tensor>& inputs) {
+  std::vector<TensorView> views;
+  for (const Tensor& input : inputs) views.push_back(input.view());
+  PLICA_TRY(const auto planned, plans.get(views));
+  Arena arena;
+  PLICA_CHECK(arena.grow(std::max<size_t>(planned->plan->arena_bytes, 1)));
+  Executor executor(planned->plan, arena.base());
+  for (size_t i = 0; i < views.size(); ++i) executor.bind_input(i, views[i].data);
+  PLICA_CHECK(executor.run());
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < planned->plan->outputs.size(); ++i) {
+    const TensorType& type = planned->plan->outputs[i];
+    PLICA_TRY(Tensor output, Tensor::zeros(type.dtype, type.shape));
+    if (output.num_bytes() > 0) std::memcpy(output.data(), executor.output(i), output.num_bytes());
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+void expect_results(const CorpusCase& c, const PlanOptions& options) {
+  auto module = onnx::read_module(c.model());
+  ASSERT_TRUE(module) << to_string(module.error());
+  const Source source = onnx::make_source(std::make_shared<const onnx::Module>(*std::move(module)));
+  ConstantStore constants;
+  PlanCache plans(source, options, constants, 8);
+  for (size_t set = 0; set < c.num_sets(); ++set) {
+    SCOPED_TRACE("set " + std::to_string(set));
+    const std::vector<Tensor> wanted = c.outputs(set);
+    auto outputs = run(plans, c.inputs(set));
+    ASSERT_TRUE(outputs) << to_string(outputs.error());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_EQ(first_difference((*outputs)[i], wanted[i], c.about["rtol"], c.about["atol"]), "") << "output " << i;
+  }
+}
+
+class Results : public testing::TestWithParam<std::string> {};
+
+TEST_P(Results, AreWithinTheTolerancesOfCaseJson) {
+  const auto cases = corpus_cases({GetParam()});
+  if (cases.empty()) GTEST_SKIP() << corpus_is_absent();
+  for (const CorpusCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    expect_results(c, {});
+  }
+}
+
+TEST_P(Results, OfThePlainPlanAreToo) {
+  const auto cases = corpus_cases({GetParam()});
+  if (cases.empty()) GTEST_SKIP() << corpus_is_absent();
+  PlanOptions options;
+  options.reference = true;
+  for (const CorpusCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    expect_results(c, options);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, Results, testing::Values("seeds", "norm", "plm", "plm_traps"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace plica::test
