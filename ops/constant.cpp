@@ -40,17 +40,25 @@ ConstantPtr make_constant(Tensor tensor, std::string key) {
 }
 
 Result<ConstantPtr> ConstantStore::get(const std::string& key, const std::function<Result<ConstantPtr>()>& make) {
+  std::shared_ptr<Slot> slot;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Slot>& known = slots_[key];
+    if (known == nullptr) known = std::make_shared<Slot>();
+    slot = known;
+  }
+  const std::lock_guard making(slot->making);
+  if (slot->made != nullptr) return slot->made;
+  PLICA_TRY(slot->made, make());
   const std::lock_guard lock(mutex_);
-  if (auto found = made_.find(key); found != made_.end()) return found->second;
-  PLICA_TRY(ConstantPtr made, make());
-  num_bytes_ += plica::num_bytes(made->type);
-  made_.emplace(key, made);
-  return made;
+  ++num_made_;
+  num_bytes_ += plica::num_bytes(slot->made->type);
+  return slot->made;
 }
 
 size_t ConstantStore::num_made() const {
   const std::lock_guard lock(mutex_);
-  return made_.size();
+  return num_made_;
 }
 
 size_t ConstantStore::num_bytes() const {

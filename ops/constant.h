@@ -28,16 +28,22 @@ ConstantPtr make_constant(Tensor tensor, std::string key);  // key given
 // The derived constants of one model: folded, transposed, merged, packed or converted weights. Thread-safe.
 class ConstantStore {
  public:
-  // What `key` names; made by `make` where nobody has before. Two threads never make the same key at once.
+  // What `key` names; made by `make` where nobody has before. Two threads never make the same key at once; `make` may
+  // ask for other keys, and an error is not kept.
   Result<ConstantPtr> get(const std::string& key, const std::function<Result<ConstantPtr>()>& make);
 
   size_t num_made() const;  // how often `make` ran: a plan for a new length leaves this unchanged
   size_t num_bytes() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, ConstantPtr> made_;
-  size_t num_bytes_ = 0;
+  struct Slot {
+    std::mutex making;
+    ConstantPtr made;
+  };
+
+  mutable std::mutex mutex_;  // of the members below; held only for a look
+  std::unordered_map<std::string, std::shared_ptr<Slot>> slots_;
+  size_t num_made_ = 0, num_bytes_ = 0;
 };
 
 }  // namespace plica

@@ -1,6 +1,7 @@
 #include "plica/model.h"
 
 #include "plica/session.h"
+#include "runtime/api/fit.h"
 #include "runtime/api/guard.h"
 #include "runtime/api/model_state.h"
 #include "runtime/api/session_state.h"
@@ -63,6 +64,10 @@ Result<Model> Model::State::make(Source source, LoadOptions options, LoadStats s
 Result<std::shared_ptr<const Planned>> Model::State::plan(std::span<const TensorView> given) {
   const size_t before = plans.num_made();
   auto planned = plans.get(given);
+  if (!planned && planned.error().code() == Code::kOutOfMemory && options.memory_limit_bytes > 0) {
+    const std::string fits = what_fits(*this, given);
+    if (!fits.empty()) return Error(Code::kOutOfMemory, planned.error().what() + "; " + fits);
+  }
   if (planned && options.log && plans.num_made() != before) {
     const Plan& plan = *(*planned)->plan;
     std::string text = "planned";

@@ -38,19 +38,25 @@ Arena::~Arena() {
   if (base_ != nullptr) munmap(base_, reserved_bytes_);
 }
 
+// Where the process may not have so many addresses (ulimit -v), half of them, and so on.
+void Arena::reserve(size_t bytes) {
+  for (size_t range = address_range_bytes(); range >= bytes && range > 0; range /= 2) {
+    void* base = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) continue;
+    base_ = static_cast<std::byte*>(base);
+    reserved_bytes_ = range;
+    return;
+  }
+}
+
 Status Arena::grow(size_t bytes) {
   if (bytes <= num_bytes_) return {};
   const auto fail = [&] {
     return Error(Code::kOutOfMemory, "the arena needs " + std::to_string(bytes) +
-                                         " bytes; the system gives no more than " + std::to_string(num_bytes_));
+                                         " bytes; the system gives no more than " +
+                                         std::to_string(std::max(num_bytes_, reserved_bytes_)));
   };
-  if (base_ == nullptr) {
-    const size_t range = address_range_bytes();
-    void* base = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) return fail();
-    base_ = static_cast<std::byte*>(base);
-    reserved_bytes_ = range;
-  }
+  if (base_ == nullptr) reserve(bytes);
   if (bytes > reserved_bytes_) return fail();
   const size_t wanted = std::min(round_up(bytes), reserved_bytes_);
   if (mprotect(base_ + num_bytes_, wanted - num_bytes_, PROT_READ | PROT_WRITE) != 0) return fail();

@@ -22,6 +22,8 @@ class Arena {
   size_t num_bytes() const { return num_bytes_; }
 
  private:
+  void reserve(size_t bytes);
+
   std::byte* base_ = nullptr;
   size_t num_bytes_ = 0, reserved_bytes_ = 0;
 };

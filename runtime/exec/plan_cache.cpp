@@ -38,8 +38,18 @@ Result<std::shared_ptr<const Planned>> PlanCache::get(std::span<const TensorView
       std::shared_ptr<const Planned> planned;
       ~Publisher() { cache.publish(key, std::move(planned)); }
     } publisher{*this, key, nullptr};
-    PLICA_TRY(publisher.planned, make(std::move(signature)));
-    if (publisher.planned != nullptr) return publisher.planned;
+    PLICA_TRY(std::shared_ptr<const Plan> plan, make(signature));
+    if (plan == nullptr) continue;
+    publisher.planned = std::make_shared<const Planned>(Planned{std::move(signature), std::move(plan)});
+    return publisher.planned;
+  }
+}
+
+Result<std::shared_ptr<Plan>> PlanCache::plan_once(std::span<const TensorView> inputs) {
+  while (true) {
+    PLICA_TRY(const Signature signature, signature_of(inputs));
+    PLICA_TRY(std::shared_ptr<Plan> plan, make(signature));
+    if (plan != nullptr) return plan;
   }
 }
 
@@ -72,7 +82,7 @@ std::shared_ptr<const Planned> PlanCache::find_or_claim(const std::string& key) 
   }
 }
 
-Result<std::shared_ptr<const Planned>> PlanCache::make(Signature signature) {
+Result<std::shared_ptr<Plan>> PlanCache::make(const Signature& signature) {
   const auto start = std::chrono::steady_clock::now();
   PLICA_TRY(auto specialised, source_.specialise(signature));
   if (auto* needs = std::get_if<NeedsValues>(&specialised)) {
@@ -84,13 +94,12 @@ Result<std::shared_ptr<const Planned>> PlanCache::make(Signature signature) {
       value_inputs_[idx] = needs->why.empty() ? "a shape depends on it" : needs->why;
     }
     if (!any_new) return Error(Code::kInternal, "specialising asks again for values that it has: " + needs->why);
-    return std::shared_ptr<const Planned>();
+    return std::shared_ptr<Plan>();
   }
   const std::chrono::duration<double, std::milli> specialise_ms = std::chrono::steady_clock::now() - start;
   PLICA_TRY(std::shared_ptr<Plan> plan, make_plan(std::get<Graph>(std::move(specialised)), options_, constants_));
   plan->plan_ms += specialise_ms.count();
-  return std::shared_ptr<const Planned>(
-      std::make_shared<const Planned>(Planned{std::move(signature), std::move(plan)}));
+  return plan;
 }
 
 void PlanCache::publish(const std::string& key, std::shared_ptr<const Planned> planned) {

@@ -30,7 +30,10 @@ class PlanCache {
   // The plan for dense inputs. Their data is read only where shapes depend on it; kInvalidInput where it is null then.
   Result<std::shared_ptr<const Planned>> get(std::span<const TensorView> inputs);
 
-  size_t num_made() const;  // plans made so far
+  // A plan that is not kept.
+  Result<std::shared_ptr<Plan>> plan_once(std::span<const TensorView> inputs);
+
+  size_t num_made() const;  // plans made and kept so far
 
  private:
   struct Slot {
@@ -40,7 +43,7 @@ class PlanCache {
 
   Result<Signature> signature_of(std::span<const TensorView> inputs);
   std::shared_ptr<const Planned> find_or_claim(const std::string& key);  // null: this thread makes it
-  Result<std::shared_ptr<const Planned>> make(Signature signature);      // null: values are needed, see value_inputs_
+  Result<std::shared_ptr<Plan>> make(const Signature& signature);        // null: values are needed, see value_inputs_
   void publish(const std::string& key, std::shared_ptr<const Planned> planned);
 
   const Source& source_;
