@@ -1,8 +1,7 @@
 #include "runtime/exec/constant_view.h"
 
 #include "ops/copy.h"
-#include "ops/op.h"
-#include "runtime/core/shape.h"
+#include "ops/evaluate.h"
 
 namespace plica {
 
@@ -21,14 +20,9 @@ Place constant_view(Place place) {
 Result<ConstantPtr> dense_constant(const Constant& view, ConstantStore& constants) {
   const std::string key = "Copy(" + view.key + ")";
   return constants.get(key, [&]() -> Result<ConstantPtr> {
-    PLICA_TRY(Tensor dense, Tensor::zeros(view.type.dtype, view.type.shape));
-    const TensorView in{view.type, const_cast<void*>(view.data)}, out = dense.view();
-    KernelArgs args;
-    args.in = {&in, 1};
-    args.out = {&out, 1};
-    const ops::Copy attrs;
-    kernels(copy_op, Device::kCpu).back().run(&attrs, args);
-    return make_constant(std::move(dense), key);
+    const TensorView in{view.type, const_cast<void*>(view.data)};
+    PLICA_TRY(std::vector<Tensor> dense, evaluate(copy_op, ops::Copy{}, {&in, 1}));
+    return make_constant(std::move(dense[0]), key);
   });
 }
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "ops/copy.h"
+#include "ops/view.h"
 #include "runtime/core/shape.h"
 #include "runtime/exec/constant_view.h"
 #include "runtime/exec/kernel_choice.h"
 #include "runtime/exec/layout.h"
-#include "runtime/exec/view.h"
 
 namespace plica {
 namespace {
@@ -93,6 +93,16 @@ class Drafter {
     if (place->kind == Kind::kConstant) place = constant_view(*place);
     set_value(node.outputs[0], *std::move(place));
     return {};
+  }
+
+  // What the view operator makes of `base`: the same memory with another offset and other strides; nullopt where it cannot.
+  static std::optional<Place> view_of(const Node& node, const Place& base) {
+    std::optional<View> view = view_through(*node.op, node.attrs, base.type);
+    if (!view) return std::nullopt;
+    Place place = base;
+    place.type = std::move(view->type);
+    place.offset_bytes += view->offset * static_cast<int64_t>(size_of(place.type.dtype));
+    return place;
   }
 
   // The value without gaps: where it lies, or a copy that every reader who asks shares.
