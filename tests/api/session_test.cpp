@@ -153,7 +153,8 @@ TEST(Model, MemoryLimitIsAnErrorBeforeTheRun) {
   const auto bytes = model.forecast({{100, 3}});
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code(), Code::kOutOfMemory);
-  EXPECT_THAT(bytes.error().what(), HasSubstr("the arena needs 1216 bytes, the memory limit is 1000; rows 80 would fit"));
+  EXPECT_THAT(bytes.error().what(),
+              HasSubstr("the arena needs 1216 bytes, the memory limit is 1000; rows 80 would fit"));
   const Model tiny = transposing_model({.memory_limit_bytes = 10});
   EXPECT_THAT(tiny.forecast({{100, 3}}).error().what(), HasSubstr("nothing smaller fits"));
 }
