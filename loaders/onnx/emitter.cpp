@@ -10,6 +10,7 @@
 #include "ops/mat_mul.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
+#include "ops/strided.h"
 #include "ops/transpose.h"
 #include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
@@ -50,29 +51,18 @@ int64_t saturated(double x) {
   return x <= -kLimit ? INT64_MIN : static_cast<int64_t>(x);
 }
 
-// Where operands do not broadcast: if one of them is a constant, exporters have frozen a size of their example into it.
-std::string frozen_hint(const Graph& graph, const Ids& inputs) {
-  for (Id frozen : inputs) {
-    if (frozen == kNone || graph.constant(frozen) == nullptr) continue;
-    const Shape& held = graph.type(frozen).shape;
-    for (Id other : inputs) {
-      if (other == kNone) continue;
-      const Shape& wanted = graph.type(other).shape;
-      for (size_t i = 1; i <= std::min(held.size(), wanted.size()); ++i) {
-        const int64_t have = held[held.size() - i], want = wanted[wanted.size() - i];
-        if (have == want || have == 1 || want == 1) continue;
-        return "; the constant " +
-               (graph.value(frozen).name.empty() ? std::string() : "'" + graph.value(frozen).name + "' ") + "holds " +
-               std::to_string(have) + " where " + std::to_string(want) +
-               " are needed: sequence axis is fixed at <= " + std::to_string(have) +
-               " by the export; export from a fresh model";
-      }
-    }
-  }
-  return "";
-}
-
 }  // namespace
+
+Status check_shape(const Shape& shape) {
+  constexpr int64_t kMaxElements = int64_t{1} << 58;
+  int64_t count = 1;
+  bool fits = shape.size() <= kMaxRank;
+  for (const int64_t size : shape)
+    fits = fits && size >= 0 && !(size > 0 && __builtin_mul_overflow(count, size, &count)) && count <= kMaxElements;
+  if (fits) return {};
+  return Error(Code::kInvalidModel, "a shape is " + to_string(shape) + ", wanted at most " + std::to_string(kMaxRank) +
+                                        " sizes, none negative, of together at most 2^58 elements");
+}
 
 std::vector<int64_t> to_ints(const plica::Constant& constant) {
   return converted<int64_t>(constant, [](auto x) {
@@ -108,8 +98,9 @@ Result<Ids> Emitter::fold(const OpDef& op, const Attrs& attrs, const Ids& inputs
 
 Result<Ids> Emitter::emit(const OpDef& op, Attrs attrs, Ids inputs) {
   if (!op.variadic()) inputs.resize(std::max(inputs.size(), op.inputs.size()), kNone);
+  PLICA_TRY(const Types types, infer_types(op, attrs, types_of(graph_, inputs)));
+  for (const TensorType& type : types) PLICA_CHECK(check_shape(type.shape));
   if (is_small(inputs)) {
-    PLICA_TRY(const Types types, infer_types(op, attrs, types_of(graph_, inputs)));
     if (std::all_of(types.begin(), types.end(), small)) return fold(op, attrs, inputs);
   }
   PLICA_TRY(const NodeId node, graph_.add_node(op, std::move(attrs), std::move(inputs), node_name_));
@@ -130,6 +121,28 @@ Result<Id> Emitter::emit_one(const OpDef& op, Attrs attrs, Operands inputs) {
   return emit_one(op, std::move(attrs), std::move(ids));
 }
 
+// Where operands do not broadcast: if one of them is a constant, the exporter has frozen a size of its example into it.
+std::string Emitter::frozen_hint(const Ids& inputs) const {
+  for (Id frozen : inputs) {
+    if (frozen == kNone || !is_known(frozen)) continue;
+    const Shape& held = graph_.type(frozen).shape;
+    for (Id other : inputs) {
+      if (other == kNone) continue;
+      const Shape& wanted = graph_.type(other).shape;
+      for (size_t i = 1; i <= std::min(held.size(), wanted.size()); ++i) {
+        const int64_t have = held[held.size() - i], want = wanted[wanted.size() - i];
+        if (have == want || have == 1 || want == 1) continue;
+        return "; the constant " +
+               (graph_.value(frozen).name.empty() ? std::string() : "'" + graph_.value(frozen).name + "' ") + "holds " +
+               std::to_string(have) + " where " + std::to_string(want) +
+               " are needed: sequence axis is fixed at <= " + std::to_string(have) +
+               " by the export; export from a fresh model";
+      }
+    }
+  }
+  return "";
+}
+
 Result<Id> Emitter::call(ops::Fn fn, Operands inputs) {
   auto made = emit_one(pointwise_op(fn), ops::Pointwise{}, inputs);
   if (made) return made;
@@ -138,7 +151,7 @@ Result<Id> Emitter::call(ops::Fn fn, Operands inputs) {
     if (!input) return input.error();
     ids.push_back(*input);
   }
-  const std::string hint = frozen_hint(graph_, ids);
+  const std::string hint = frozen_hint(ids);
   if (hint.empty()) return made;
   return Error(Code::kInvalidInput, made.error().what() + hint);
 }
@@ -150,6 +163,7 @@ Result<Id> Emitter::cast(Result<Id> x, DType to) {
 
 Result<Id> Emitter::reshape(Result<Id> x, Shape to) {
   if (!x || graph_.type(*x).shape == to) return x;
+  PLICA_CHECK(check_shape(to));
   const plica::Constant* constant = graph_.constant(*x);
   if (constant != nullptr && num_elements(constant->type.shape) == num_elements(to)) {
     // A constant of another shape shares the data.

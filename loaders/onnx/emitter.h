@@ -71,9 +71,13 @@ class Emitter {
  private:
   Result<Ids> fold(const OpDef& op, const Attrs& attrs, const Ids& inputs);
   bool is_small(const Ids& inputs) const;
+  std::string frozen_hint(const Ids& inputs) const;
 
   std::unordered_map<Id, ConstantPtr> evaluated_;
 };
+
+// kInvalidModel where a shape has a negative size, more axes than kernels count, or more bytes than can be addressed.
+Status check_shape(const Shape& shape);
 
 // Numbers out of a constant, whatever its dtype; integers saturate from floats.
 std::vector<int64_t> to_ints(const plica::Constant& constant);

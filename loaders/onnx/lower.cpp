@@ -27,9 +27,26 @@ Port port_of(const Body::Port& from) {
   return port;
 }
 
+// A tensor of numbers, or of a type that the file does not declare.
+bool is_numeric(const ValueType& type) {
+  return type.kind.empty() ||
+         (type.kind == "tensor" && (type.known_dtype || type.dtype_name.empty() || type.dtype_name == "undefined"));
+}
+
+Status check_ports(const std::vector<Body::Port>& ports, const std::string& role) {
+  for (const Body::Port& port : ports)
+    if (!is_numeric(port.type))
+      return unsupported(role + " '" + port.name + "' is a " + std::string(port.type.kind) +
+                         (port.type.dtype_name.empty() ? "" : " of " + port.type.dtype_name) +
+                         ", wanted a tensor of numbers");
+  return {};
+}
+
 }  // namespace
 
 Status check_operators(const Module& module) {
+  PLICA_CHECK(check_ports(module.main().inputs, "input"));
+  PLICA_CHECK(check_ports(module.main().outputs, "output"));
   std::map<std::string, std::vector<std::string>> missing;  // by operator: the names of its nodes
   for (const Body& body : module.bodies)
     for (const Node& node : body.nodes) {

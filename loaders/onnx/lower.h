@@ -10,6 +10,7 @@
 namespace plica::onnx {
 
 // All operators of the module that this build cannot lower, at once: kUnsupported with one line each: operator, domain, opset, names of nodes.
+// Also kUnsupported where an input or output of the model is no tensor of numbers.
 Status check_operators(const Module& module);
 
 // One walk over the module for one signature: every ONNX node becomes small operators with known shapes; what depends on constants and

@@ -32,6 +32,8 @@ Status Lowering::add_inputs() {
     return Error(Code::kInvalidInput, "the signature has " + std::to_string(signature_.inputs.size()) +
                                           " inputs, wanted " + std::to_string(ports.size()));
   for (size_t i = 0; i < ports.size(); ++i) {
+    if (auto fits = check_shape(signature_.inputs[i].shape); !fits)
+      return fits.take_error().context("reading input '" + ports[i].name + "'");
     Id id = graph_.add_input(ports[i].name, signature_.inputs[i]);
     // A bound input stays an input of the graph; what reads it sees the constant.
     if (i < signature_.values.size() && signature_.values[i])
@@ -86,6 +88,7 @@ Result<Id> Lowering::resolve(onnx::ValueId value) {
   if (known == kNone) {
     const Constant& constant = module_.constants[static_cast<size_t>(index)];
     if (!constant.problem.empty()) return unsupported("constant '" + constant.name + "': " + constant.problem);
+    PLICA_CHECK(check_shape(constant.type.shape));
     auto shared = std::make_shared<plica::Constant>(
         plica::Constant{constant.type, constant.data, constant.owner, "w" + std::to_string(index)});
     known = graph_.add_constant(std::move(shared), constant.name);

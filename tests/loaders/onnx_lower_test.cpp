@@ -91,6 +91,25 @@ TEST(OnnxLower, WeightExpressionsStayNodes) {
   EXPECT_EQ(weight->key, "w0");
 }
 
+TEST(OnnxLower, PortsThatAreNoTensorsOfNumbersAreRefused) {
+  auto proto = reshape_model();
+  proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      proto::TensorProto::STRING);
+  const auto module = read(proto);
+  ASSERT_TRUE(module) << to_string(module.error());
+  const Status status = check_operators(*module);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().what(), HasSubstr("input 'x' is a tensor of string, wanted a tensor of numbers"));
+}
+
+TEST(OnnxLower, ShapesBeyondAllMemoryAreRefused) {
+  const int64_t many = int64_t{1} << 40;
+  EXPECT_THAT(error_of(OneOp("Expand").counted({1}).ints({many, many})), HasSubstr("at most 2^58 elements"));
+  EXPECT_THAT(error_of(OneOp("Tile").counted({2, 2}).ints({-1, 1})), HasSubstr("none negative"));
+  EXPECT_THAT(error_of(OneOp("Reshape").counted({1}).ints(std::vector<int64_t>(17, 1))), HasSubstr("at most 16 sizes"));
+  EXPECT_THAT(error_of(OneOp("ConstantOfShape").ints({many, many, 0})), HasSubstr("at most 2^58 elements"));
+}
+
 TEST(OnnxLower, ErrorsNameTheNode) {
   EXPECT_THAT(error_of(OneOp("Where").counted({2})), HasSubstr("input 1 is absent"));
   EXPECT_THAT(error_of(OneOp("Softmax").counted({2}).attr("axis", 3)), HasSubstr("'the_node' (Softmax, opset 17)"));

@@ -64,6 +64,25 @@ TEST(OnnxPointwise, AConstantThatDoesNotBroadcastIsNamedAsFrozen) {
   EXPECT_THAT(error, HasSubstr("sequence axis is fixed at <= 26 by the export; export from a fresh model"));
 }
 
+TEST(OnnxPointwise, ALargeTableThatIsCutIsFrozenToo) {
+  auto proto = empty_model(17);
+  auto& graph = *proto.mutable_graph();
+  add_input(graph, "x", {-1, 64});
+  *graph.add_initializer() = raw_tensor<float>("table", proto::TensorProto::FLOAT, {128, 64}, std::vector<float>(8192));
+  *graph.add_initializer() = raw_tensor<int64_t>("zero", proto::TensorProto::INT64, {1}, {0});
+  add_int(add_node(graph, "Shape", {"x"}, {"rows"}), "end", 1);
+  add_node(graph, "Slice", {"table", "zero", "rows"}, {"cut"});
+  add_node(graph, "Mul", {"x", "cut"}, {"y"});
+  add_output(graph, "y");
+  const auto module = read(proto);
+  ASSERT_TRUE(module) << to_string(module.error());
+  Signature signature;
+  signature.inputs = {{DType::kF32, {200, 64}, {}}};
+  const auto lowered = lower(*module, signature);
+  ASSERT_FALSE(lowered);
+  EXPECT_THAT(lowered.error().what(), HasSubstr("sequence axis is fixed at <= 128 by the export"));
+}
+
 TEST(OnnxPointwise, DifferentDtypesAreRefused) {
   EXPECT_NE(error_of(OneOp("Add").counted({2}).input<int64_t>({2}, {1, 2})), "");
 }

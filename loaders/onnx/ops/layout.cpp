@@ -38,6 +38,9 @@ Error does_not_fit(const Shape& from, const Shape& to) {
 
 // `wanted` with 0 (copied from x, unless allow_zero) and one -1 (inferred) resolved.
 Result<Shape> resolved(const Shape& from, Shape wanted, bool allow_zero) {
+  Shape given = wanted;
+  for (int64_t& size : given) size = size == -1 ? 1 : size;
+  PLICA_CHECK(check_shape(given));
   int64_t known = 1;
   auto free = wanted.end();
   for (auto size = wanted.begin(); size != wanted.end(); ++size) {
@@ -128,6 +131,7 @@ Status transpose(Lowering& n) {
 
 Status expand(Lowering& n) {
   PLICA_TRY(const Shape wanted, n.known_ints(1));
+  PLICA_CHECK(check_shape(wanted));
   PLICA_TRY(Shape to, broadcast(n.shape(n.in(0)), wanted));
   return n.give(n.expand(n.in(0), std::move(to)));
 }
@@ -147,8 +151,9 @@ Status tile(Lowering& n) {
     }
     apart.push_back(shape[i]);
     wide.push_back(shape[i]);
-    to.push_back(shape[i] * repeats[i]);
   }
+  PLICA_CHECK(check_shape(wide));
+  for (size_t i = 0; i < shape.size(); ++i) to.push_back(shape[i] * repeats[i]);
   return n.give(n.reshape(n.expand(n.reshape(n.in(0), apart), wide), to));
 }
 
