@@ -30,6 +30,7 @@ class Folder {
 
   Result<ConstantPtr> fold(ValueId id) {
     if (graph_.constant(id) != nullptr) return graph_.value(id).constant;
+    if (num_bytes(graph_.type(id)) > kMostGrowth * weight_bytes(id)) return evaluate_value(id);
     return constants_.get(key(id), [&] { return evaluate_value(id); });
   }
 
@@ -41,6 +42,18 @@ class Folder {
       return producer != kNone && known_[static_cast<size_t>(producer)];
     });
   }
+
+  // Of the file's weights in the expression. What is much larger is made of sizes, as a table of positions is: it lives
+  // with the plan, not with the model.
+  size_t weight_bytes(ValueId id) const {
+    const Value& value = graph_.value(id);
+    if (value.constant != nullptr) return value.constant->key.starts_with('c') ? 0 : num_bytes(value.type);
+    size_t bytes = 0;
+    for (ValueId input : graph_.node(value.producer).inputs)
+      if (input != kNone) bytes += weight_bytes(input);
+    return bytes;
+  }
+  static constexpr size_t kMostGrowth = 4;
 
   // "Concat{axis=1}(w3,w4)", behind the output's number where it is not the first.
   std::string key(ValueId id) const {

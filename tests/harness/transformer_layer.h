@@ -16,7 +16,9 @@ inline constexpr const char* kTransformerLayer = R"(
     constant down: f32 256x64
     constant gamma: f32 64
     constant beta: f32 64
-    x = Gather(table, ids)
+    constant positions: f32 {L}x1
+    constant frequencies: f32 64
+    x = Add(Gather(table, ids), Cos(Mul(positions, frequencies)))
     n = LayerNorm(x, gamma, beta)
     qkv = Add(MatMul(n, w, _, _, _), bias)
     split = Reshape(qkv) {shape=[{B},{L},3,4,16]}
