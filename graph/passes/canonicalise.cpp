@@ -19,6 +19,11 @@ bool is_power_of_two(double value) {
 }
 bool x_is_float(Match& m) { return is_float(m.type("x").dtype); }
 
+bool is_half(Match& m) {
+  const DType dtype = m.type("x").dtype;
+  return dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 bool is_identity_perm(Match& m) {
   const std::vector<int64_t>& perm = m.list("$p");
   return std::is_sorted(perm.begin(), perm.end());
@@ -139,6 +144,9 @@ constexpr Rule kRules[] = {
     {"not_not", "y = Not(Not(x))", "y = x"},
     {"neg_neg", "y = Neg(Neg(x))", "y = x"},
     {"mul_mul", "y = Mul(Mul(x, $a), $b)", "y = Mul(x, $a*$b)", factors_merge},
+
+    // A softmax of 16 bits is computed in f32 as it is.
+    {"softmax_in_f32", "y = Cast(Softmax(Cast(x) {to=f32})) {to=$t}", "y = Softmax(x)", is_half},
 
     // Signs.
     {"mul_minus_one", "y = Mul(x, -1)", "y = Neg(x)"},

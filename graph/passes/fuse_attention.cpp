@@ -18,11 +18,6 @@ bool begins_scores(Match& m) {
   return true;
 }
 
-bool is_half(Match& m) {
-  const DType dtype = m.type("x").dtype;
-  return dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 bool y_feeds_scores(Match& m) { return feeds_scores(m.graph(), m.value("y")); }
 bool y_feeds_product(Match& m) { return feeds_product(m.graph(), m.value("y")); }
 bool b_is_as_q(Match& m) { return m.type("b").dtype == m.type("q").dtype; }
@@ -86,10 +81,8 @@ bool gate_fits_merged(Match& m) {
   return are_alike(m, "g", "y");
 }
 
-// A product whose result a softmax reads becomes Scores; what stood between f16 and its softmax in f32 goes, as the
-// softmax of f16 is computed in f32.
+// A product whose result a softmax reads becomes Scores.
 constexpr Rule kBegin[] = {
-    {"softmax_in_f32", "y = Cast(Softmax(Cast(x) {to=f32})) {to=$t}", "y = Softmax(x)", is_half},
     {"scores", "y = MatMul(q, t) {alpha=$a}", "y = Scores(q, Transpose(t) {perm=$p}) {scale=$a}", begins_scores},
 };
 

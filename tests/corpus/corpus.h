@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "loaders/onnx/module.h"
 #include "plica/tensor.h"
+#include "runtime/exec/plan.h"
 
 namespace plica::test {
 
@@ -23,6 +24,11 @@ struct CorpusCase {
   std::vector<Tensor> outputs(size_t set) const;
 };
 
+// The groups whose operators are all there.
+inline const std::vector<std::string> kCorpusGroups = {
+    "seeds", "norm",   "plm",     "plm_traps", "evoformer", "evoformer_traps", "attention", "attention_traps",
+    "half",  "shapes", "control", "old_opset", "files"};
+
 // The cases of these groups, sorted; empty where the corpus is absent. PLICA_CORPUS_DIR in the environment is the folder of the archive
 // or of the unpacked groups; an archive is unpacked into the build folder once.
 std::vector<CorpusCase> corpus_cases(const std::vector<std::string>& groups);
@@ -32,6 +38,9 @@ std::string corpus_is_absent();
 
 // The module specialised to the shapes (and, where shapes hang on them, the values) of these inputs.
 Result<Graph> specialised(const onnx::Module& module, const std::vector<Tensor>& inputs);
+
+// The outputs of one run of a plan.
+Result<std::vector<Tensor>> run_plan(std::shared_ptr<const Plan> plan, const std::vector<Tensor>& inputs);
 
 // "attention": 2, "layer_norm": 6, ... of a graph behind the pipeline.
 std::map<std::string, int> structures_of(const Graph& graph);

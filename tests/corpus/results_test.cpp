@@ -1,12 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "graph/scalar.h"
 #include "loaders/onnx/lower.h"
-#include "runtime/device/arena.h"
-#include "runtime/exec/executor.h"
 #include "runtime/exec/plan_cache.h"
 #include "tests/corpus/corpus.h"
 
@@ -30,19 +27,7 @@ Result<std::vector<Tensor>> run(PlanCache& plans, const std::vector<Tensor>& inp
   std::vector<TensorView> views;
   for (const Tensor& input : inputs) views.push_back(input.view());
   PLICA_TRY(const auto planned, plans.get(views));
-  Arena arena;
-  PLICA_CHECK(arena.grow(std::max<size_t>(planned->plan->arena_bytes, 1)));
-  Executor executor(planned->plan, arena.base());
-  for (size_t i = 0; i < views.size(); ++i) executor.bind_input(i, views[i].data);
-  PLICA_CHECK(executor.run());
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < planned->plan->outputs.size(); ++i) {
-    const TensorType& type = planned->plan->outputs[i];
-    PLICA_TRY(Tensor output, Tensor::zeros(type.dtype, type.shape));
-    if (output.num_bytes() > 0) std::memcpy(output.data(), executor.output(i), output.num_bytes());
-    outputs.push_back(std::move(output));
-  }
-  return outputs;
+  return run_plan(planned->plan, inputs);
 }
 
 void expect_results(const CorpusCase& c, const PlanOptions& options) {
@@ -72,7 +57,9 @@ TEST_P(Results, AreWithinTheTolerancesOfCaseJson) {
   }
 }
 
+// But for 16 bits, which the plain plan rounds to after every step.
 TEST_P(Results, OfThePlainPlanAreToo) {
+  if (GetParam() == "half") GTEST_SKIP() << "the plain plan rounds to 16 bits after every step";
   const auto cases = corpus_cases({GetParam()});
   if (cases.empty()) GTEST_SKIP() << corpus_is_absent();
   PlanOptions options;
@@ -83,7 +70,7 @@ TEST_P(Results, OfThePlainPlanAreToo) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, Results, testing::Values("seeds", "norm", "plm", "plm_traps"),
+INSTANTIATE_TEST_SUITE_P(Corpus, Results, testing::ValuesIn(kCorpusGroups),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

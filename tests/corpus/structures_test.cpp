@@ -69,7 +69,7 @@ TEST_P(Structures, AreCountedAsCaseJsonSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, Structures, testing::Values("seeds", "norm", "plm", "plm_traps"),
+INSTANTIATE_TEST_SUITE_P(Corpus, Structures, testing::ValuesIn(kCorpusGroups),
                          [](const auto& test) { return test.param; });
 
 }  // namespace
