@@ -17,8 +17,8 @@ LoadOptions CommonOptions::load_options() const {
   options.skip_passes = skip_passes;
   options.log = [](LogLevel level, std::string_view text) {
     switch (level) {
-      case LogLevel::kDebug: spdlog::debug("{}", text); break;
-      case LogLevel::kInfo: spdlog::info("{}", text); break;
+      case LogLevel::kDebug: spdlog::trace("{}", text); break;
+      case LogLevel::kInfo: spdlog::debug("{}", text); break;
       case LogLevel::kWarning: spdlog::warn("{}", text); break;
     }
   };

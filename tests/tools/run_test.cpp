@@ -1,0 +1,128 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "loaders/array/npz.h"
+#include "loaders/onnx/tensor_proto.h"
+#include "tests/tools/program.h"
+
+namespace plica {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+Tensor ids(const Shape& shape, DType dtype = DType::kI64) {
+  Tensor tensor = *Tensor::zeros(dtype, shape);
+  if (dtype == DType::kI64)
+    for (int64_t i = 0; i < num_elements(shape); ++i) tensor.as<int64_t>()[i] = 4 + i % 20;
+  return tensor;
+}
+
+class Run : public testing::Test {
+ protected:
+  void SetUp() override {
+    save(language_model(), plica_ / "m.onnx");
+    ASSERT_TRUE(write_npz(plica_ / "in.npz", {{"input_ids", ids({2, 6})}, {"attention_mask", ids({2, 6})}}));
+  }
+
+  std::string refused(const std::vector<NamedTensor>& arrays) {
+    EXPECT_TRUE(write_npz(plica_ / "bad.npz", arrays));
+    const auto ended = plica_("run m.onnx --inputs bad.npz -o out.npz");
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_FALSE(plica_.has("out.npz"));
+    return ended.err;
+  }
+
+  Program plica_;
+};
+
+TEST_F(Run, GivesOutputsByName) {
+  const auto ended = plica_("run m.onnx --inputs in.npz -o out.npz");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "last_hidden_state f32 2x6x4\n");
+  auto arrays = read_npz(plica_ / "out.npz");
+  ASSERT_TRUE(arrays);
+  EXPECT_EQ((*arrays)[0].first, "last_hidden_state");
+}
+
+TEST_F(Run, WrongInputsAreNamedWithWhatIsWanted) {
+  EXPECT_THAT(refused({{"ids", ids({2, 6})}, {"attention_mask", ids({2, 6})}}), HasSubstr("'ids'"));
+  EXPECT_THAT(refused({{"input_ids", ids({2, 6})}}), HasSubstr("input 'attention_mask' is missing"));
+  EXPECT_THAT(refused({{"input_ids", ids({6})}, {"attention_mask", ids({2, 6})}}),
+              HasSubstr("input 'input_ids': found i64 6, wanted i64"));
+  EXPECT_THAT(refused({{"input_ids", ids({2, 6}, DType::kF32)}, {"attention_mask", ids({2, 6})}}),
+              HasSubstr("found f32 2x6, wanted i64"));
+}
+
+TEST_F(Run, ExplainListsStepsAndStructures) {
+  const auto ended = plica_("explain m.onnx --shape input_ids=2x6 --json");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const json root = json::parse(ended.out);
+  EXPECT_TRUE(root["structures"].is_object());
+  EXPECT_GT(root["steps"].size(), 0u);
+  for (const char* key : {"op", "kernel", "device", "outputs", "bytes", "declined"})
+    EXPECT_TRUE(root["steps"][0].contains(key)) << key;
+  EXPECT_TRUE(root["arena_bytes"].is_number() && root["weights_bytes"].is_number() && root["plan_ms"].is_number());
+  EXPECT_THAT(plica_("explain m.onnx").err, HasSubstr("give --shape for: input_ids i64"));
+}
+
+TEST_F(Run, InfoTellsInputsAndMemory) {
+  const auto ended = plica_("info m.onnx --json --shape input_ids=2x6");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const json root = json::parse(ended.out);
+  EXPECT_EQ(root["operators"]["Gather"], 3);
+  EXPECT_EQ(root["weights"]["f32"], 33 * 4 + 40 * 4);
+  EXPECT_TRUE(root["unsupported"].empty());
+  EXPECT_GT(root["arena_bytes"].get<int64_t>(), 0);
+  EXPECT_THAT(plica_("info m.onnx").out, HasSubstr("input_ids int64"));
+}
+
+TEST_F(Run, VerifyAgrees) {
+  const auto ended = plica_("verify m.onnx --inputs in.npz");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("agrees    last_hidden_state f32 2x6x4"));
+}
+
+TEST_F(Run, BenchEndsWithTheJsonOfTheContract) {
+  const auto ended = plica_("bench m.onnx in.npz in.npz --repeat 3 --steps --output out.npz");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const std::string text = ended.out.substr(0, ended.out.size() - 1);
+  const json line = json::parse(text.substr(text.rfind('\n') + 1));
+  EXPECT_EQ(line["ms"].size(), 3u);
+  EXPECT_EQ(line["cpu_ms"].size(), 3u);
+  for (const char* key : {"load_ms", "first_ms", "peak_rss_mb"}) EXPECT_GT(line[key].get<double>(), 0) << key;
+  EXPECT_THAT(text, HasSubstr("this machine at best"));
+  EXPECT_EQ((*read_npz(plica_ / "out.npz"))[0].first, "0");
+}
+
+TEST_F(Run, TestOnnxCountsAndGoesOn) {
+  const auto put_set = [&](const std::string& folder, const Tensor& input) {
+    std::filesystem::create_directories(plica_ / folder);
+    for (const char* file : {"/input_0.pb", "/input_1.pb"})
+      ASSERT_TRUE(onnx::write_tensor_file(plica_ / (folder + file), "x", input.view()));
+  };
+  ASSERT_EQ(plica_("run m.onnx --inputs in.npz -o out.npz").code, 0);
+  Tensor wanted = (*read_npz(plica_ / "out.npz"))[0].second;
+  for (const std::string name : {"good", "wrong", "broken"}) {
+    put_set("t/deep/" + name + "/test_data_set_0", ids({2, 6}));
+    ASSERT_TRUE(
+        onnx::write_tensor_file(plica_ / ("t/deep/" + name + "/test_data_set_0/output_0.pb"), "y", wanted.view()));
+    std::filesystem::copy_file(plica_ / "m.onnx", plica_ / ("t/deep/" + name + "/model.onnx"));
+    wanted.as<float>()[3] += 1;
+  }
+  put_set("t/deep/good/error_data_set_0", ids({6}));
+  put_file(plica_ / "t/deep/broken/model.onnx", "no model");
+  const auto ended = plica_("test-onnx t");
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("FAILED  deep/wrong: test_data_set_0: output 'last_hidden_state' at [0, 0, 3]"));
+  EXPECT_THAT(ended.out, testing::EndsWith("1 passed, 2 failed, 0 skipped\n"));
+  put_file(plica_ / "known.txt", "# known\nwrong  its output is spoilt on purpose\ndeep/broken no model\n");
+  const auto known = plica_("test-onnx t --expected-failures known.txt");
+  EXPECT_EQ(known.code, 0);
+  EXPECT_THAT(known.out, testing::EndsWith("1 passed, 0 failed, 2 skipped\n"));
+}
+
+}  // namespace
+}  // namespace plica
