@@ -5,7 +5,7 @@
 
 namespace plica {
 
-// Looks for one rule at one node, and rewrites what it finds. Every way of assigning commutative operands is tried until
+// Looks for one rule at one node, and rewrites what it finds. Every order of commutative operands is tried until
 // one satisfies the whole rule: its text, its uses, its `when`, and the types of what it puts in place.
 class Matcher {
  public:

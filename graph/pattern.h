@@ -48,8 +48,8 @@ class Match {
 // listed have their defaults; `axis` and `axes` below zero count from the end of the first operand. Operands of
 // commutative operators match in both orders.
 //
-// Values that `replace` defines are replaced. All others that `match` defines must not be used outside the match, but for views,
-// which cost nothing. `replace` may compute with captures: {scale=$a*$b}, Mul(x, 1/$a).
+// Values that `replace` defines are replaced. All others that `match` defines must not be used outside it, but for
+// views, which cost nothing. `replace` may compute with captures: {scale=$a*$b}, Mul(x, 1/$a).
 struct Rule {
   std::string_view name;
   std::string_view match;

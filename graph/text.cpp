@@ -1,7 +1,6 @@
 #include "graph/text.h"
 
 #include <cctype>
-#include <charconv>
 #include <unordered_map>
 
 #include "graph/scalar.h"

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "graph/passes/passes.h"
 #include "graph/passes/predicates.h"
 #include "graph/passes/rules.h"

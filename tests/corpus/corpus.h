@@ -29,8 +29,8 @@ inline const std::vector<std::string> kCorpusGroups = {
     "seeds", "norm",   "plm",     "plm_traps", "evoformer", "evoformer_traps", "attention", "attention_traps",
     "half",  "shapes", "control", "old_opset", "files"};
 
-// The cases of these groups, sorted; empty where the corpus is absent. PLICA_CORPUS_DIR in the environment is the folder of the archive
-// or of the unpacked groups; an archive is unpacked into the build folder once.
+// The cases of these groups, sorted; empty where the corpus is absent. PLICA_CORPUS_DIR in the environment is the
+// folder of the archive or of the unpacked groups; an archive is unpacked into the build folder once.
 std::vector<CorpusCase> corpus_cases(const std::vector<std::string>& groups);
 
 // Why corpus_cases gives nothing.

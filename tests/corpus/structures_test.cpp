@@ -15,7 +15,7 @@ constexpr uint64_t kNumMutations = 4;
 // Structures that an operator of the graph stands for.
 const std::vector<std::string> kCounted = {"attention", "gelu", "layer_norm", "outer_product_mean", "rms_norm"};
 
-// What case.json says a reader sees, of what is counted here. What it does not mention may be there: a head's GELU, say.
+// What case.json says a reader sees, of what is counted here. What it does not mention may be there (a head's GELU).
 // Attention whose weights are an output stays in steps.
 std::map<std::string, int> wanted_structures(const CorpusCase& c) {
   std::map<std::string, int> wanted;
