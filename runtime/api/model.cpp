@@ -1,5 +1,8 @@
 #include "plica/model.h"
 
+#include <algorithm>
+#include <map>
+
 #include "plica/session.h"
 #include "runtime/api/fit.h"
 #include "runtime/api/guard.h"
@@ -15,6 +18,22 @@ std::vector<TensorInfo> infos_of(const std::vector<Port>& ports) {
   std::vector<TensorInfo> infos;
   for (const Port& port : ports) infos.push_back({port.name, port.dtype, port.has_rank, port.shape, port.symbols});
   return infos;
+}
+
+// "size 'L' is 7 in input 'ids' and 8 in input 'mask'": why planning may have failed; empty where sizes of one name agree.
+std::string disagreement(const std::vector<Port>& ports, std::span<const TensorView> inputs) {
+  std::map<std::string, std::pair<int64_t, const Port*>> sizes;
+  for (size_t i = 0; i < ports.size(); ++i)
+    for (size_t axis = 0; axis < std::min(ports[i].symbols.size(), inputs[i].type.shape.size()); ++axis) {
+      const std::string& symbol = ports[i].symbols[axis];
+      const int64_t size = inputs[i].type.shape[axis];
+      if (symbol.empty()) continue;
+      const auto [known, is_new] = sizes.try_emplace(symbol, size, &ports[i]);
+      if (is_new || known->second.first == size) continue;
+      return "size '" + symbol + "' is " + std::to_string(known->second.first) + " in input '" +
+             known->second.second->name + "' and " + std::to_string(size) + " in input '" + ports[i].name + "'";
+    }
+  return "";
 }
 
 Result<PlanOptions> plan_options(const LoadOptions& options) {
@@ -68,6 +87,8 @@ Result<std::shared_ptr<const Planned>> Model::State::plan(std::span<const Tensor
     const std::string fits = what_fits(*this, given);
     if (!fits.empty()) return Error(Code::kOutOfMemory, planned.error().what() + "; " + fits);
   }
+  if (const std::string why = planned ? "" : disagreement(source.inputs, given); !why.empty())
+    return Error(planned.error().code(), why + "\n" + planned.error().what());
   if (planned && options.log && plans.num_made() != before) {
     const Plan& plan = *(*planned)->plan;
     std::string text = "planned";

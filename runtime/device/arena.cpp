@@ -43,6 +43,7 @@ void Arena::reserve(size_t bytes) {
   for (size_t range = address_range_bytes(); range >= bytes && range > 0; range /= 2) {
     void* base = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) continue;
+    madvise(base, range, MADV_HUGEPAGE);  // a wish; where it is not granted, nothing is lost
     base_ = static_cast<std::byte*>(base);
     reserved_bytes_ = range;
     return;

@@ -4,7 +4,6 @@
 #include "graph/pipeline.h"
 #include "runtime/core/shape.h"
 #include "runtime/exec/draft.h"
-#include "runtime/exec/legalise.h"
 #include "runtime/exec/plan.h"
 #include "runtime/exec/scheduler.h"
 #include "runtime/exec/team_size.h"
@@ -92,7 +91,6 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   const TeamSize team(options.device.num_threads);
   const PipelineOptions passes{.skip = options.skip_passes, .reference = options.reference};
   PLICA_TRY(PassReport report, run_pipeline(graph, passes, constants));
-  PLICA_CHECK(legalise(graph));
   const std::vector<NodeId> order = schedule(graph);
   PLICA_TRY(Draft draft, draft_steps(graph, order, options, constants));
 

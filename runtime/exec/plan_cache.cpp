@@ -98,6 +98,8 @@ Result<std::shared_ptr<Plan>> PlanCache::make(const Signature& signature) {
   }
   const std::chrono::duration<double, std::milli> specialise_ms = std::chrono::steady_clock::now() - start;
   PLICA_TRY(std::shared_ptr<Plan> plan, make_plan(std::get<Graph>(std::move(specialised)), options_, constants_));
+  if (plan->inputs != signature.inputs)
+    return Error(Code::kInternal, "the graph's inputs are not of the types that it was specialised for");
   plan->plan_ms += specialise_ms.count();
   return plan;
 }

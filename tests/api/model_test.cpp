@@ -99,6 +99,13 @@ TEST(Model, AnIndexOutsideNamesTheNode) {
   EXPECT_THAT(outputs.error().what(), HasSubstr("index 32, wanted -32 <= index < 32"));
 }
 
+TEST(Model, SizesOfOneNameThatDifferAreNamed) {
+  Session session = *layer_model().session();
+  auto inputs = layer_inputs(2, 4);
+  inputs["mask"] = layer_inputs(2, 5)["mask"];
+  EXPECT_THAT(to_string(session.run(inputs).error()), HasSubstr("size 'L' is 4 in input 'ids' and 5 in input 'mask'"));
+}
+
 class ModelFile : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) {
