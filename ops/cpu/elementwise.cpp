@@ -35,8 +35,9 @@ HWY_INLINE void for_each_vector(int64_t n, const Step& step) {
 }
 
 HWY_INLINE V truth(hn::Mask<D> mask) { return hn::IfThenElseZero(mask, hn::Set(D(), 1.0f)); }
-HWY_INLINE hn::Mask<D> holds(V v) { return hn::Ne(v, hn::Zero(D())); }
-HWY_INLINE hn::Mask<D> is_nan(V v) { return hn::Ne(v, v); }
+// hn::Ne is false for NaN on x86.
+HWY_INLINE hn::Mask<D> holds(V v) { return hn::Not(hn::Eq(v, hn::Zero(D()))); }
+HWY_INLINE hn::Mask<D> is_nan(V v) { return hn::IsNaN(v); }
 
 // NaN where either is; hn::Max and hn::Min differ in that between targets.
 HWY_INLINE V with_nan(V a, V b, V y) { return hn::IfThenElse(is_nan(a), a, hn::IfThenElse(is_nan(b), b, y)); }
