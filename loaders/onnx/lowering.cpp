@@ -12,6 +12,18 @@ namespace plica::onnx {
 Error invalid_model(std::string what) { return Error(Code::kInvalidModel, std::move(what)); }
 Error unsupported(std::string what) { return Error(Code::kUnsupported, std::move(what)); }
 
+namespace {
+
+// Every other operator is given tensors only.
+bool takes_sequences(const Op& op) {
+  constexpr std::string_view kOthers[] = {"ConcatFromSequence", "Identity",           "Loop", "Optional",
+                                          "OptionalGetElement", "OptionalHasElement", "Scan"};
+  return op.type.starts_with("Sequence") ||
+         std::find(std::begin(kOthers), std::end(kOthers), op.type) != std::end(kOthers);
+}
+
+}  // namespace
+
 Status Lowering::run() {
   values_.assign(module_.values.size(), kNone);
   constants_.assign(module_.constants.size(), kNone);
@@ -60,7 +72,10 @@ Status Lowering::lower_node(const Node& node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const onnx::ValueId input = node.inputs[i];
     Id id = kNone;
-    if (input != kNoValue && !sequences_.contains(input)) {
+    const bool is_sequence = sequences_.contains(input);
+    if (is_sequence && !takes_sequences(op))
+      return invalid_model("input " + std::to_string(i) + " is a sequence, wanted a tensor");
+    if (input != kNoValue && !is_sequence) {
       PLICA_TRY(id, resolve(input));
     }
     operands.push_back(id);

@@ -24,6 +24,9 @@ Status if_op(Lowering& n) {
     return invalid_model("the condition has " + std::to_string(condition.size()) + " elements, wanted 1");
   PLICA_TRY(const int32_t body, body_of(n, condition[0] != 0 ? "then_branch" : "else_branch"));
   PLICA_TRY(std::vector<Operand> outputs, n.lower_body(body, {}));
+  if (outputs.size() != n.node().outputs.size())
+    return invalid_model("the branch has " + std::to_string(outputs.size()) + " outputs, the node " +
+                         std::to_string(n.node().outputs.size()));
   for (size_t i = 0; i < outputs.size(); ++i) PLICA_CHECK(n.give(i, std::move(outputs[i])));
   return {};
 }
@@ -31,6 +34,8 @@ Status if_op(Lowering& n) {
 // What the iterations leave along a new axis: the slices side by side, or none in the shape that the body declares.
 Result<Id> stacked(Lowering& n, const Ids& slices, int64_t axis, const Body::Port& port) {
   if (slices.empty()) {
+    if (!port.type.ranked || !port.type.known_dtype)
+      return unsupported("a loop of no iterations whose output '" + port.name + "' has no fixed shape");
     Shape shape;
     for (const Dim& dim : port.type.dims) shape.push_back(dim.size);
     for (const int64_t size : shape)
@@ -47,6 +52,11 @@ Result<Id> stacked(Lowering& n, const Ids& slices, int64_t axis, const Body::Por
   }
   PLICA_TRY(const int64_t at, normalise_axis(axis, n.rank(rows[0])));
   return n.concat(std::move(rows), at);
+}
+
+Result<Id> tensor_of(const Operand& operand) {
+  if (operand.value != kNone) return operand.value;
+  return invalid_model("the body gives a sequence where a tensor is wanted");
 }
 
 Result<bool> truth(Lowering& n, Id condition) {
@@ -87,9 +97,12 @@ Status loop(Lowering& n) {
     std::vector<Operand> inputs{{iteration, {}}, {condition, {}}};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
     PLICA_TRY(std::vector<Operand> outputs, n.lower_body(index, inputs));
-    PLICA_TRY(goes_on, truth(n, outputs[0].value));
+    PLICA_TRY(const Id next, tensor_of(outputs[0]));
+    PLICA_TRY(goes_on, truth(n, next));
     for (size_t k = 0; k < carried.size(); ++k) carried[k] = std::move(outputs[k + 1]);
-    for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(outputs[carried.size() + 1 + k].value);
+    for (size_t k = 0; k < slices.size(); ++k) {
+      PLICA_TRY(slices[k].emplace_back(), tensor_of(outputs[carried.size() + 1 + k]));
+    }
   }
   for (size_t k = 0; k < slices.size(); ++k)
     PLICA_CHECK(n.give(carried.size() + k, stacked(n, slices[k], 0, body.outputs[carried.size() + 1 + k])));
@@ -132,7 +145,7 @@ Result<ScanPlan> plan_scan(Lowering& n, const Body& body) {
   PLICA_TRY(plan.backwards_in, one_each(n, "scan_input_directions", plan.num_slices_in));
   PLICA_TRY(plan.backwards_out, one_each(n, "scan_output_directions", plan.num_slices_out));
   for (size_t i = 0; i < plan.num_slices_in; ++i) {
-    const Id x = n.in(plan.num_states + i);
+    PLICA_TRY(const Id x, tensor_of(n.operand(plan.num_states + i)));
     PLICA_TRY(plan.axes_in[i], normalise_axis(plan.axes_in[i], n.rank(x)));
     const int64_t length = n.size(x, plan.axes_in[i]);
     if (i > 0 && length != plan.length)
@@ -163,7 +176,7 @@ Status scan(Lowering& n) {
     PLICA_TRY(std::vector<Operand> outputs, n.lower_body(index, inputs));
     for (size_t i = 0; i < plan.num_states; ++i) states[i] = std::move(outputs[i]);
     for (size_t i = 0; i < slices.size(); ++i) {
-      const Id slice = outputs[plan.num_states + i].value;
+      PLICA_TRY(const Id slice, tensor_of(outputs[plan.num_states + i]));
       slices[i].insert(plan.backwards_out[i] != 0 ? slices[i].begin() : slices[i].end(), slice);
     }
   }

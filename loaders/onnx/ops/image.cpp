@@ -12,7 +12,7 @@ namespace {
 
 Result<int64_t> block_of(Lowering& n) {
   PLICA_TRY(const int64_t block, n.attr("blocksize", 0));
-  if (block < 1 || n.rank(n.in(0)) != 4)
+  if (block < 1 || block > (1 << 16) || n.rank(n.in(0)) != 4)
     return invalid_model("blocks of " + std::to_string(block) + " on " + to_string(n.shape(n.in(0))) +
                          ", wanted four axes");
   return block;
@@ -56,6 +56,7 @@ Status center_crop_pad(Lowering& n) {
   ops::Pad pad{std::vector<int64_t>(all.size(), 0), std::vector<int64_t>(all.size(), 0)};
   for (size_t i = 0; i < axes.size(); ++i) {
     PLICA_TRY(const int64_t axis, normalise_axis(axes[i], n.rank(x)));
+    if (wanted[i] < 0) return invalid_model("a size of " + std::to_string(wanted[i]) + " is wanted");
     const int64_t size = n.size(x, axis), missing = wanted[i] - size;
     if (missing < 0) y = n.slice(y, axis, -missing / 2, wanted[i]);
     pad.before[static_cast<size_t>(axis)] = std::max<int64_t>(0, missing / 2);
@@ -86,6 +87,8 @@ Status affine_grid(Lowering& n) {
   if (size.size() < 3 || n.rank(theta) != 3 || n.size(theta, 2) != static_cast<int64_t>(size.size()) - 1)
     return invalid_model("theta is " + to_string(n.shape(theta)) + ", the size " + to_string(size));
   const Shape spatial(size.begin() + 2, size.end());
+  for (const int64_t extent : spatial)
+    if (extent < 1 || extent > (1 << 13)) return unsupported("a grid of " + to_string(spatial) + " points");
   const int64_t d = static_cast<int64_t>(spatial.size()), count = num_elements(spatial);
   PLICA_TRY(Tensor points, Tensor::zeros(DType::kF64, {d + 1, count}));
   std::fill_n(points.as<double>() + d * count, count, 1.0);
@@ -121,6 +124,8 @@ Result<Blocks> blocks_of(Lowering& n) {
       blocks.pads.size() != 2 * d)
     return invalid_model("image, block, strides, dilations and pads are of different ranks");
   for (size_t i = 0; i < d; ++i) {
+    for (const int64_t size : {blocks.image[i], blocks.kernel[i], blocks.dilations[i]})
+      if (size < 1 || size > (1 << 20)) return invalid_model("image, block and dilations hold " + std::to_string(size));
     const int64_t room =
         blocks.image[i] + blocks.pads[i] + blocks.pads[i + d] - blocks.dilations[i] * (blocks.kernel[i] - 1) - 1;
     if (blocks.strides[i] < 1 || blocks.kernel[i] < 1 || room < 0)

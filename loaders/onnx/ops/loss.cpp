@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "loaders/onnx/ops/tables.h"
@@ -25,6 +26,9 @@ Result<Id> likelihood_loss(Lowering& n, Id log_prob) {
     return invalid_model("attribute 'reduction' is '" + reduction + "', wanted none, sum or mean");
   PLICA_TRY(Id target, n.cast(n.in(1), DType::kI64));
   const Shape shape = n.shape(target);
+  if (shape.empty() || n.rank(log_prob) != n.rank(target) + 1)
+    return invalid_model("the scores are " + to_string(n.shape(log_prob)) + ", the targets " + to_string(shape) +
+                         ", wanted one axis less");
   const DType dtype = n.dtype(log_prob);
   Id kept = kNone;  // where the target is not the one to ignore
   if (n.node().find("ignore_index") != nullptr) {
@@ -50,6 +54,8 @@ Status negative_log_likelihood_loss(Lowering& n) { return n.give(likelihood_loss
 
 Status softmax_cross_entropy_loss(Lowering& n) {
   const Id scores = n.in(0);
+  if (n.rank(scores) < 2)
+    return invalid_model("the scores are " + to_string(n.shape(scores)) + ", wanted two axes or more");
   std::vector<int64_t> classes_last(static_cast<size_t>(n.rank(scores)));
   std::iota(classes_last.begin(), classes_last.end(), 0);
   std::vector<int64_t> back = classes_last;

@@ -128,6 +128,7 @@ Status lrn(Lowering& n) {
   PLICA_TRY(const double bias, n.real("bias", 1));
   if (n.rank(x) < 2 || size < 1)
     return invalid_model("the input is " + to_string(n.shape(x)) + ", wanted two axes or more");
+  if (size > 4096) return unsupported("a window of " + std::to_string(size) + " channels");
   ops::Pad pad{std::vector<int64_t>(n.shape(x).size(), 0), std::vector<int64_t>(n.shape(x).size(), 0)};
   pad.before[1] = (size - 1) / 2;
   pad.after[1] = size / 2;

@@ -148,7 +148,9 @@ Status give_resized(Lowering& n, const std::vector<Axis>& axes, const Mode& mode
   if (computes && dtype != DType::kF64) y = n.cast(y, DType::kF32);
   std::vector<Axis> changed;
   for (const Axis& axis : axes) {
-    if (axis.in == 0) return invalid_model("axis " + std::to_string(axis.axis) + " has no elements");
+    if (axis.in < 1 || axis.out < 0 || axis.out > (int64_t{1} << 26) / axis.in)
+      return unsupported("axis " + std::to_string(axis.axis) + " from " + std::to_string(axis.in) + " to " +
+                         std::to_string(axis.out) + " elements");
     if (axis.scale == 1 && axis.in == axis.out && axis.roi_start == 0 && axis.roi_end == 1) continue;
     changed.push_back(axis);
     PLICA_TRY(const Id x, y);
@@ -160,6 +162,11 @@ Status give_resized(Lowering& n, const std::vector<Axis>& axes, const Mode& mode
     y = extrapolated(n, x, changed, mode, value);
   }
   return n.give(n.cast(y, dtype));
+}
+
+Result<int64_t> scaled_size(int64_t size, double scale) {
+  if (scale > 0 && scale < 1e6) return static_cast<int64_t>(scale * static_cast<double>(size));
+  return invalid_model("a scale is " + std::to_string(scale) + ", wanted a number above 0 and below a million");
 }
 
 // Output sizes from scales, or scales from sizes under the policy that keeps the aspect ratio.
@@ -190,7 +197,7 @@ Status set_sizes(Lowering& n, std::vector<Axis>& axes) {
                          std::to_string(axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     axes[i].scale = scales[i];
-    axes[i].out = static_cast<int64_t>(scales[i] * static_cast<double>(axes[i].in));
+    PLICA_TRY(axes[i].out, scaled_size(axes[i].in, scales[i]));
   }
   return {};
 }
@@ -246,10 +253,8 @@ Status give_upsampled(Lowering& n, const std::vector<double>& scales) {
   std::vector<Axis> axes;
   for (int64_t axis = 0; axis < n.rank(x); ++axis) {
     const double scale = scales[static_cast<size_t>(axis)];
-    axes.push_back({.axis = axis,
-                    .in = n.size(x, axis),
-                    .out = static_cast<int64_t>(scale * static_cast<double>(n.size(x, axis))),
-                    .scale = scale});
+    PLICA_TRY(const int64_t out, scaled_size(n.size(x, axis), scale));
+    axes.push_back({.axis = axis, .in = n.size(x, axis), .out = out, .scale = scale});
   }
   return give_resized(n, axes, mode);
 }

@@ -60,7 +60,8 @@ Status tensor_scatter(Lowering& n) {
 Status one_hot(Lowering& n) {
   ops::OneHot one_hot;
   PLICA_TRY(const auto depth, n.known_ints(1));
-  if (depth.size() != 1 || depth[0] < 0) return invalid_model("the depth has to be one number, not negative");
+  if (depth.size() != 1 || depth[0] < 0 || depth[0] > INT32_MAX)
+    return invalid_model("the depth has to be one number from 0 to 2147483647");
   one_hot.depth = depth[0];
   PLICA_TRY(one_hot.axis, n.axis("axis", -1, n.rank(n.in(0)) + 1));
   return n.give(n.emit_one(one_hot_op, one_hot, {n.in(0), n.in(2)}));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "loaders/onnx/ops/tables.h"
@@ -23,7 +24,11 @@ Result<int64_t> position(Lowering& n, size_t i, int64_t size, int64_t limit) {
                "position " + std::to_string(found[0]) + " in a sequence of " + std::to_string(size) + " elements");
 }
 
-Status construct(Lowering& n) { return n.give_sequence(0, n.all_inputs()); }
+Status construct(Lowering& n) {
+  for (size_t i = 0; i < n.num_inputs(); ++i)
+    if (!n.has(i)) return invalid_model("input " + std::to_string(i) + " is no tensor");
+  return n.give_sequence(0, n.all_inputs());
+}
 
 Status empty(Lowering& n) { return n.give_sequence(0, {}); }
 
@@ -46,6 +51,7 @@ Status insert(Lowering& n) {
   if (n.has(2)) {
     PLICA_TRY(place, position(n, 2, size, size + 1));
   }
+  if (!n.has(1)) return invalid_model("input 1 is a sequence, wanted a tensor");
   elements.insert(elements.begin() + place, n.in(1));
   return n.give_sequence(0, std::move(elements));
 }
@@ -66,7 +72,8 @@ Result<std::vector<int64_t>> piece_sizes(Lowering& n, int64_t size) {
   if (!n.has(1)) return std::vector<int64_t>(static_cast<size_t>(size), 1);
   PLICA_TRY(std::vector<int64_t> sizes, n.known_ints(1));
   if (n.rank(n.in(1)) != 0) {
-    if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == size) return sizes;
+    const bool negative = std::any_of(sizes.begin(), sizes.end(), [](int64_t piece) { return piece < 0; });
+    if (!negative && std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == size) return sizes;
     return invalid_model("pieces of " + to_string(sizes) + " do not add up to " + std::to_string(size));
   }
   const int64_t piece = sizes[0];

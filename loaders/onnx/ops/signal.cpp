@@ -10,6 +10,8 @@ namespace {
 
 using std::numbers::pi;
 
+constexpr int64_t kMaxLength = 8192;  // of a transform: it is a matrix
+
 Result<Id> numbers(Lowering& n, const std::vector<double>& values, Shape shape, DType dtype) {
   PLICA_TRY(Tensor tensor, Tensor::zeros(DType::kF64, std::move(shape)));
   std::copy(values.begin(), values.end(), tensor.as<double>());
@@ -76,6 +78,7 @@ Status give_dft(Lowering& n, int64_t axis) {
   if (rank < 2 || axis == rank - 1 || length < 1 || n.size(x, rank - 1) > 2)
     return invalid_model("the input is " + to_string(n.shape(x)) + ", the transform along axis " +
                          std::to_string(axis) + " of length " + std::to_string(length));
+  if (length > kMaxLength) return unsupported("a transform of length " + std::to_string(length));
   const int64_t last = inverse && onesided ? length / 2 + 1 : length;
   const Transform transform{std::min(size, last), n.size(x, rank - 1), length, inverse, onesided};
   std::vector<int64_t> swap(static_cast<size_t>(rank));
@@ -114,6 +117,8 @@ Status stft(Lowering& n) {
     return invalid_model("the signal is " + to_string(n.shape(x)) + ", frames have " + std::to_string(length) +
                          " steps");
   const int64_t frames = (n.size(x, 1) - length) / step[0] + 1, parts = n.size(x, 2);
+  if (length > kMaxLength || parts > 2)
+    return unsupported("frames of " + std::to_string(length) + " steps of " + std::to_string(parts) + " parts");
   std::vector<int64_t> places;
   for (int64_t frame = 0; frame < frames; ++frame)
     for (int64_t i = 0; i < length; ++i) places.push_back(frame * step[0] + i);

@@ -1,6 +1,7 @@
 #include "loaders/onnx/ops/window.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "ops/pad.h"
 #include "ops/slice.h"
@@ -37,6 +38,8 @@ Status read_padding(Lowering& n, const Shape& x, Window& window) {
   } else if (mode == "NOTSET" || mode.empty()) {
     window.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(count));
     window.after.assign(pads.begin() + static_cast<int64_t>(count), pads.end());
+    for (const int64_t pad : pads)
+      if (std::abs(pad) > (int64_t{1} << 24)) return invalid_model("padding of " + std::to_string(pad) + " elements");
   } else if (mode != "VALID") {
     return invalid_model("attribute 'auto_pad' is '" + mode + "', wanted NOTSET, SAME_UPPER, SAME_LOWER or VALID");
   }
@@ -50,13 +53,21 @@ Result<Window> window_of(Lowering& n, Id x, std::vector<int64_t> kernel) {
   if (shape.size() != kernel.size() + 2 || std::any_of(kernel.begin(), kernel.end(), [](int64_t k) { return k < 1; }))
     return invalid_model("the input is " + to_string(shape) + ", the kernel " + to_string(kernel) +
                          ", wanted a kernel size for each axis behind batch and channels");
+  constexpr int64_t kMaxTaps = 8192, kMaxReach = int64_t{1} << 24;
+  int64_t num_taps = 1;
+  for (const int64_t size : kernel) num_taps = std::min(num_taps * std::min(size, kMaxTaps + 1), kMaxTaps + 1);
+  if (kernel.size() > 4 || num_taps > kMaxTaps)
+    return unsupported("a kernel of " + to_string(kernel) + ", wanted at most 4 axes and " + std::to_string(kMaxTaps) +
+                       " elements");
   Window window;
   window.kernel = std::move(kernel);
   const size_t count = window.kernel.size();
   PLICA_TRY(window.strides, one_an_axis(n, "strides", count, 1));
   PLICA_TRY(window.dilations, one_an_axis(n, "dilations", count, 1));
   for (size_t i = 0; i < count; ++i)
-    if (window.strides[i] < 1 || window.dilations[i] < 1) return invalid_model("a stride or dilation below 1");
+    if (window.strides[i] < 1 || window.dilations[i] < 1 ||
+        std::max(window.strides[i], window.dilations[i]) > kMaxReach)
+      return invalid_model("a stride or dilation is not from 1 to " + std::to_string(kMaxReach));
   PLICA_CHECK(read_padding(n, shape, window));
   PLICA_TRY(const bool ceil, n.flag("ceil_mode", false));
   for (size_t i = 0; i < count; ++i) {
