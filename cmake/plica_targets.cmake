@@ -1,5 +1,5 @@
 # plica_layer(NAME DIRS dir... [LINK target...]): a static library plica_NAME of all sources and headers in those folders,
-# relative to the project's root. A file put into a folder is found at the next build.
+# relative to the project's root, but for cuda_*. A file put into a folder is found at the next build.
 function(plica_layer name)
   cmake_parse_arguments(ARG "" "" "DIRS;LINK" ${ARGN})
   set(sources "")
@@ -10,6 +10,8 @@ function(plica_layer name)
     file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*.h)
     list(APPEND headers ${found})
   endforeach()
+  list(FILTER sources EXCLUDE REGEX "/cuda_[^/]*$")
+  list(FILTER headers EXCLUDE REGEX "/cuda_[^/]*$")
   add_library(plica_${name} STATIC ${sources})
   target_sources(plica_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   target_link_libraries(plica_${name} PUBLIC ${ARG_LINK})
@@ -20,5 +22,6 @@ endfunction()
 # that end in an inlined destructor). Sanitizers' code gives false -Wmaybe-uninitialized too.
 function(plica_warnings target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Wno-free-nonheap-object -Werror>
-                                            $<$<BOOL:${PLICA_SANITIZE}>:-Wno-maybe-uninitialized>)
+                                            $<$<BOOL:${PLICA_SANITIZE}>:-Wno-maybe-uninitialized>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -diag-suppress=2810 -expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict,-Wno-free-nonheap-object,-Wno-parentheses,-Wno-missing-field-initializers>)
 endfunction()

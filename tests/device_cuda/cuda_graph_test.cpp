@@ -1,0 +1,63 @@
+#include "runtime/device/cuda_graph.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/device/cuda_device.h"
+#include "runtime/device/cuda_memory.h"
+#include "runtime/device/cuda_status.h"
+#include "runtime/device/cuda_stream.h"
+
+namespace plica {
+namespace {
+
+class CudaGraphTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (num_cuda_devices() == 0) GTEST_SKIP() << "there is no GPU";
+  }
+};
+
+TEST_F(CudaGraphTest, ReplaysWhatWasCaptured) {
+  auto stream = CudaStream::make();
+  ASSERT_TRUE(stream);
+  const auto device = device_memory(64), host = pinned_memory(64);
+  ASSERT_TRUE(device && host);
+  auto graph = CudaGraph::capture(stream->get(), [&](cudaStream_t s) -> Status {
+    PLICA_CHECK(cuda_status(cudaMemsetAsync(device->get(), 7, 64, s), "setting"));
+    return cuda_status(cudaMemcpyAsync(host->get(), device->get(), 64, cudaMemcpyDefault, s), "copying");
+  });
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  auto* bytes = static_cast<unsigned char*>(host->get());
+  for (int i = 0; i < 2; ++i) {
+    bytes[63] = 0;
+    ASSERT_TRUE(graph->launch(stream->get()));
+    ASSERT_TRUE(stream->synchronize());
+    EXPECT_EQ(bytes[63], 7);
+  }
+}
+
+TEST_F(CudaGraphTest, AnErrorEndsTheCapture) {
+  auto stream = CudaStream::make();
+  ASSERT_TRUE(stream);
+  const auto graph = CudaGraph::capture(
+      stream->get(), [](cudaStream_t) -> Status { return Error(Code::kInternal, "a step that fails"); });
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().what(), "a step that fails");
+  EXPECT_TRUE(stream->synchronize());
+}
+
+TEST_F(CudaGraphTest, EventsOrderAndTime) {
+  auto stream = CudaStream::make(), other = CudaStream::make();
+  auto start = CudaEvent::make(true), end = CudaEvent::make(true);
+  ASSERT_TRUE(stream && other && start && end);
+  ASSERT_TRUE(start->record(stream->get()));
+  ASSERT_TRUE(other->wait(*start));
+  ASSERT_TRUE(end->record(other->get()));
+  ASSERT_TRUE(end->synchronize());
+  const auto ms = end->ms_since(*start);
+  ASSERT_TRUE(ms);
+  EXPECT_GE(*ms, 0);
+}
+
+}  // namespace
+}  // namespace plica
