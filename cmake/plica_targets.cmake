@@ -21,7 +21,11 @@ endfunction()
 # Warnings as errors, for our own code only. The two that are off are false with GCC 12 at -O3 (text + std::string; vectors
 # that end in an inlined destructor). Sanitizers' code gives false -Wmaybe-uninitialized too.
 function(plica_warnings target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Wno-free-nonheap-object -Werror>
-                                            $<$<BOOL:${PLICA_SANITIZE}>:-Wno-maybe-uninitialized>
-    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -diag-suppress=2810 -expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict,-Wno-free-nonheap-object,-Wno-parentheses,-Wno-missing-field-initializers>)
+  set(cxx -Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Wno-free-nonheap-object -Werror)
+  if(PLICA_SANITIZE)
+    list(APPEND cxx -Wno-maybe-uninitialized)
+  endif()
+  set(cuda -Werror=all-warnings -diag-suppress=2810 -expt-relaxed-constexpr
+      -Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict,-Wno-free-nonheap-object,-Wno-parentheses,-Wno-missing-field-initializers)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cxx}>" "$<$<COMPILE_LANGUAGE:CUDA>:${cuda}>")
 endfunction()
