@@ -200,6 +200,7 @@ Status Lowering::give(size_t o, Result<Id> value) {
   if (!value) return value.take_error();
   if (!wants(o)) return {};
   if (*value == kNone) return invalid_model("output " + std::to_string(o) + " would be an operand that is absent");
+  if (*value == kNone) return invalid_model("output " + std::to_string(o) + " would be an operand that is absent");
   const onnx::ValueId output = node_->outputs[o];
   values_[static_cast<size_t>(output)] = *value;
   sequences_.erase(output);

@@ -38,7 +38,7 @@ class Lowering : public Emitter {
   Ids all_inputs() const;
   Operand operand(size_t i) const;
 
-  // The value of operand i. Where it hangs on inputs that the signature does not bind, an error, and needs() names them.
+  // The value of operand i. Where it hangs on inputs that the signature does not bind, an error; needs() names them.
   Result<ConstantPtr> known(size_t i);
   Result<ConstantPtr> known_value(Id id);  // of any value, likewise
   Result<std::vector<int64_t>> known_ints(size_t i);
@@ -95,7 +95,7 @@ struct OpRow {
 // The row for an operator at a version; null where there is none.
 const OpRow* find_row(std::string_view domain, std::string_view type, int64_t version);
 
-// A single dimension's worth of error text: "2x8x32".
+// Errors of kInvalidModel and kUnsupported.
 Error invalid_model(std::string what);
 Error unsupported(std::string what);
 

@@ -116,6 +116,22 @@ TEST(OnnxLower, ErrorsNameTheNode) {
   EXPECT_THAT(error_of(OneOp("Softmax").counted({2}).attr("axis", 1.5f)), HasSubstr("'axis' is of kind float"));
 }
 
+TEST(OnnxLower, ASequenceIsNoTensor) {
+  auto proto = empty_model(17);
+  auto& graph = *proto.mutable_graph();
+  add_input(graph, "x", {2});
+  add_node(graph, "SequenceConstruct", {"x", "x"}, {"s"});
+  add_node(graph, "Softmax", {"s"}, {"y"});
+  add_output(graph, "y");
+  const auto module = read(proto);
+  ASSERT_TRUE(module) << to_string(module.error());
+  const auto lowered = lower(*module, signature_of({{DType::kF32, {2}, {}}}));
+  ASSERT_FALSE(lowered);
+  EXPECT_THAT(lowered.error().what(), HasSubstr("input 0 is a sequence, wanted a tensor"));
+  EXPECT_THAT(error_of(OneOp("Einsum").counted({2}).absent().counted({2}).attr("equation", std::string("i,i,i->i"))),
+              HasSubstr("an operand is absent"));
+}
+
 TEST(OnnxLower, TheSourceHasThePortsOfTheFile) {
   auto module = read(reshape_model());
   ASSERT_TRUE(module) << to_string(module.error());

@@ -66,8 +66,8 @@ Result<Id> positions(Lowering& n, int64_t count, int64_t first, Shape shape) {
   return n.reshape(n.int64s(numbers), std::move(shape));
 }
 
-// Query i sees the keys up to i + offset: the keys of the cache come before it, and where the cache has room to spare (and holds the
-// queries' own keys already), the last query stands at its sequence's end.
+// Query i sees the keys up to i + offset: the keys of the cache come before it, and where the cache has room to spare
+// (and holds the queries' own keys already), the last query stands at its sequence's end.
 Result<Id> causal_mask(Lowering& n, const Heads& heads) {
   const int64_t num_queries = n.size(heads.q, n.rank(heads.q) - 2), num_keys = n.size(heads.k, n.rank(heads.k) - 2);
   const Result<Id> keys = positions(n, num_keys, 0, {1, num_keys});

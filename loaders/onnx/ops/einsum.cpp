@@ -33,21 +33,25 @@ Status check_sizes(Lowering& n, const std::vector<Term>& terms) {
   return {};
 }
 
-// Operands are multiplied from left to right. One product of two is, with B the labels of both that stay, S those that go, and M, N those
-// of one operand, each group in the order of the result (S in that of the first operand):
+// Operands are multiplied from left to right. One product of two is, with B the labels of both that stay, S those that
+// go, and M, N those of one operand, each group in the order of the result (S in that of the first operand):
 //
 //   MatMul(Transpose to (B..., M, S), Transpose to (B..., S, N)) -> Transpose from (B..., M, N) to the result
 //
-// A group M, S or N of several labels (or of none) is one axis by a Reshape behind its Transpose, and taken apart by a Reshape behind the MatMul; with
-// one label in each there is no Reshape. Identities among these are left out. So
+// A group M, S or N of several labels (or of none) is one axis by a Reshape behind its Transpose, and taken apart by a
+// Reshape behind the MatMul; with one label in each there is no Reshape. Identities among these are left out. So
 //   bikc,bjkc->bijc    MatMul(Transpose(a){0,3,1,2}, Transpose(b){0,3,2,1}) > Transpose{0,2,3,1}
-//   bsih,bsjk->bijhk   MatMul(Reshape(Transpose(a){0,2,3,1}){b,ih,s}, Reshape(b){b,s,jk}) > Reshape{b,i,h,j,k} > Transpose{0,1,3,2,4}
+//   bsih,bsjk->bijhk   MatMul(Reshape(Transpose(a){0,2,3,1}){b,ih,s}, Reshape(b){b,s,jk}) > Reshape{b,i,h,j,k}
+//                      > Transpose{0,1,3,2,4}
 //   rinhd,rjnhd->hnij  MatMul(Reshape(Transpose(a){3,2,1,0,4}){h,n,i,rd}, Reshape(Transpose(b){3,2,0,4,1}){h,n,rd,j})
 // Where nothing is summed the product is a Mul of operands with axes of size 1 put in.
 Status einsum(Lowering& n) {
   PLICA_TRY(const std::string text, string_attribute(n.node(), "equation", ""));
   std::vector<int64_t> ranks;
-  for (const Id input : n.all_inputs()) ranks.push_back(n.rank(input));
+  for (const Id input : n.all_inputs()) {
+    if (input == kNone) return invalid_model("an operand is absent");
+    ranks.push_back(n.rank(input));
+  }
   PLICA_TRY(const Equation equation, parse_equation(text, ranks));
   Contraction contraction(n);
   std::vector<Term> terms;
