@@ -24,13 +24,25 @@ AllStrides strides_of(const KernelArgs& args, size_t rank) {
   return strides;
 }
 
-// The leading axes along which bias or mask changes, or those along which neither does.
+// Which of bias and mask differ from query to query; the others are terms of the keys. A bool mask that differs replaces whole scores,
+// so a bias beside it is taken with it.
+struct PerScore {
+  bool bias, mask;
+
+  explicit PerScore(const AllStrides& strides, size_t row) : mask(strides[kMask][row] != 0) {
+    bias = mask || strides[kBias][row] != 0;
+  }
+};
+
+// The leading axes along which terms of scores change, or those along which they do not.
 Axes some_axes(const Shape& shape, const AllStrides& strides, bool with_terms) {
+  const PerScore per_score(strides, shape.size() - 2);
   AxisSizes sizes{};
   AllStrides taken{};
   size_t rank = 0;
   for (size_t k = 0; k + 2 < shape.size(); ++k) {
-    if ((strides[kBias][k] != 0 || strides[kMask][k] != 0) != with_terms) continue;
+    const bool changes = (per_score.bias && strides[kBias][k] != 0) || (per_score.mask && strides[kMask][k] != 0);
+    if (changes != with_terms) continue;
     sizes[rank] = shape[k];
     for (size_t i = 0; i < kNumOperands; ++i) taken[i][rank] = strides[i][k];
     ++rank;
@@ -43,12 +55,26 @@ struct Span {
   int64_t first_query, num_queries, first_key, num_keys;
 };
 
+// What a thread holds: terms of one block of queries, terms of the keys, scratch of `attend`.
+struct Memory {
+  size_t scores_bytes = 0, keys_bytes = 0, attend_bytes;
+
+  Memory(int64_t num_keys, int64_t width, int64_t value_width, bool any_terms)
+      : attend_bytes((cpu::attention_scratch_bytes(width, value_width) + 63) / 64 * 64) {
+    if (!any_terms) return;
+    scores_bytes = (cpu::block_terms_bytes(kLong, num_keys) + 63) / 64 * 64;
+    keys_bytes = (static_cast<size_t>(num_keys) * sizeof(float) + 63) / 64 * 64;
+  }
+  size_t thread_bytes() const { return scores_bytes + keys_bytes + attend_bytes; }
+};
+
 class Run {
  public:
   Run(const ops::Attention& op, const KernelArgs& args)
       : args_(args),
         rank_(args.out[0].type.shape.size()),
         strides_(strides_of(args, rank_)),
+        per_score_(strides_, rank_ - 2),
         term_axes_(some_axes(args.out[0].type.shape, strides_, true)),
         shared_axes_(some_axes(args.out[0].type.shape, strides_, false)) {
     const size_t row = rank_ - 2;
@@ -60,22 +86,22 @@ class Run {
     head_.k_stride = strides_[kK][row];
     head_.v_stride = strides_[kV][row];
     head_.y_stride = strides_[kY][row];
-    terms_.fill = static_cast<float>(op.fill);
-    terms_.causal = op.causal;
+    fill_ = static_cast<float>(op.fill);
+    causal_ = op.causal;
   }
 
   void attend(const Span& span) const {
-    const cpu::ScoreTerms any = terms_at({}, span);
+    const bool any = terms_at({}, span, true).any();
     const int64_t block = cpu::attention_block(span.num_queries), blocks = (span.num_queries + block - 1) / block;
     const int64_t shared = shared_axes_.count(), units = term_axes_.count() * blocks;
     // Where terms are shared, a unit is some heads of one block; without terms it is a block, so that its keys stay cached.
-    const int64_t wanted = any.any() ? (4 * args_.num_threads + units - 1) / std::max<int64_t>(units, 1) : shared;
+    const int64_t wanted = any ? (4 * args_.num_threads + units - 1) / std::max<int64_t>(units, 1) : shared;
     const int64_t chunks =
-        args_.num_threads == 1 && any.any() ? 1 : std::clamp<int64_t>(wanted, 1, std::max<int64_t>(shared, 1));
+        args_.num_threads == 1 && any ? 1 : std::clamp<int64_t>(wanted, 1, std::max<int64_t>(shared, 1));
     const int64_t chunk = (shared + chunks - 1) / chunks;
     cpu::parallel_for(units * chunks, 1, args_.num_threads, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t unit = any.any() ? i / chunks : i % units, part = any.any() ? i % chunks : i / units;
+        const int64_t unit = any ? i / chunks : i % units, part = any ? i % chunks : i / units;
         attend_block(span, unit / blocks, unit % blocks * block, {part * chunk, std::min(shared, (part + 1) * chunk)},
                      thread);
       }
@@ -93,11 +119,6 @@ class Run {
                     0.0f);
   }
 
-  static size_t thread_bytes(const cpu::AttentionHead& head, int64_t num_keys, bool any_terms) {
-    const size_t terms = any_terms ? cpu::block_terms_bytes(kLong, num_keys) : 0;
-    return (terms + cpu::attention_scratch_bytes(head.width, head.value_width) + 63) / 64 * 64;
-  }
-
  private:
   struct Heads {
     int64_t first, last;  // along the shared axes
@@ -106,14 +127,18 @@ class Run {
 
   const float* data(size_t i, int64_t offset) const { return static_cast<const float*>(args_.in[i].data) + offset; }
 
-  cpu::ScoreTerms terms_at(const Offsets& at, const Span& span) const {
-    cpu::ScoreTerms terms = terms_;
+  // The terms that differ from query to query, or the others.
+  cpu::ScoreTerms terms_at(const Offsets& at, const Span& span, bool of_scores) const {
+    cpu::ScoreTerms terms;
+    terms.fill = fill_;
+    terms.causal = of_scores && causal_;
     const size_t row = rank_ - 2, last = rank_ - 1;
     const auto start = [&](size_t i) {
       return at[i] + span.first_query * strides_[i][row] + span.first_key * strides_[i][last];
     };
-    if (args_.has(kBias)) terms.bias = {data(kBias, start(kBias)), strides_[kBias][row], strides_[kBias][last]};
-    if (!args_.has(kMask)) return terms;
+    if (args_.has(kBias) && per_score_.bias == of_scores)
+      terms.bias = {data(kBias, start(kBias)), strides_[kBias][row], strides_[kBias][last]};
+    if (!args_.has(kMask) || per_score_.mask != of_scores) return terms;
     if (args_.in[kMask].type.dtype != DType::kBool) {
       terms.mask = {data(kMask, start(kMask)), strides_[kMask][row], strides_[kMask][last]};
     } else {
@@ -126,15 +151,14 @@ class Run {
 
   void attend_block(const Span& span, int64_t term_index, int64_t first_query, Heads heads, int thread) const {
     const Offsets of_terms = term_axes_.at(term_index);
-    const cpu::ScoreTerms terms = terms_at(of_terms, span);
     cpu::AttentionHead head = head_;
     head.num_queries = span.num_queries;
     head.num_keys = span.num_keys;
-    const int64_t all_keys = args_.in[kK].type.shape.end()[-2];
-    auto* memory = static_cast<std::byte*>(args_.scratch) +
-                   static_cast<size_t>(thread) * thread_bytes(head_, all_keys, terms.any());
-    auto* scratch = terms.any() ? memory + cpu::block_terms_bytes(kLong, all_keys) : memory;
-    const cpu::BlockTerms block = cpu::make_block_terms(terms, head, first_query, memory);
+    const Memory memory(args_.in[kK].type.shape.end()[-2], head_.width, head_.value_width,
+                        args_.has(kBias) || args_.has(kMask) || causal_);
+    std::byte* mine = static_cast<std::byte*>(args_.scratch) + static_cast<size_t>(thread) * memory.thread_bytes();
+    auto* keys = reinterpret_cast<float*>(mine + memory.scores_bytes);
+    const cpu::BlockTerms shared = cpu::make_block_terms(terms_at(of_terms, span, true), head, first_query, mine);
     for (int64_t i = heads.first; i < heads.last; ++i) {
       Offsets at = shared_axes_.at(i);
       for (size_t k = 0; k < kNumOperands; ++k) at[k] += of_terms[k];
@@ -146,16 +170,21 @@ class Run {
         const int64_t row = strides_[kGate][rank_ - 2];
         head.gate = {data(kGate, at[kGate] + span.first_query * row), row, strides_[kGate][rank_ - 1]};
       }
-      cpu::attend(head, first_query, block, scratch);
+      cpu::BlockTerms block = shared;
+      const cpu::ScoreTerms of_keys = terms_at(at, span, false);
+      if (of_keys.any()) cpu::add_key_terms(of_keys, keys, block);
+      cpu::attend(head, first_query, block, mine + memory.scores_bytes + memory.keys_bytes);
     }
   }
 
   const KernelArgs& args_;
   size_t rank_;
   AllStrides strides_;
+  PerScore per_score_;
   Axes term_axes_, shared_axes_;
   cpu::AttentionHead head_;
-  cpu::ScoreTerms terms_;
+  float fill_ = 0;
+  bool causal_ = false;
 };
 
 bool rows_adjacent(const TensorType& type) {
@@ -176,11 +205,9 @@ const char* declines(const ops::Attention&, const Case& c) {
 }
 
 size_t scratch_bytes(const ops::Attention& op, const Case& c) {
-  cpu::AttentionHead head;
-  head.width = c.in[kQ].type->shape.back();
-  head.value_width = c.in[kV].type->shape.back();
-  const bool any_terms = c.has(kBias) || c.has(kMask) || op.causal;
-  return Run::thread_bytes(head, c.in[kK].type->shape.end()[-2], any_terms) * static_cast<size_t>(c.device.num_threads);
+  const Memory memory(c.in[kK].type->shape.end()[-2], c.in[kQ].type->shape.back(), c.in[kV].type->shape.back(),
+                      c.has(kBias) || c.has(kMask) || op.causal);
+  return memory.thread_bytes() * static_cast<size_t>(c.device.num_threads);
 }
 
 void run(const ops::Attention& op, const KernelArgs& args) {

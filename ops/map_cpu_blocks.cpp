@@ -14,7 +14,8 @@ using cpu::Elementwise;
 using ops::Fn;
 using Axes = LeadingAxes<kMaxInputs + 1>;  // of the inputs, then y
 
-constexpr int64_t kBlock = 512;  // values of a register
+constexpr int64_t kBlock = 512;   // values of a register
+constexpr int64_t kLongRow = 48;  // rows from here on are read where they lie, shorter ones gathered into blocks
 constexpr size_t kY = kMaxInputs;
 
 // Registers are numbered: inputs, results of instructions, immediates.
@@ -102,20 +103,56 @@ struct Operands {
   }
 };
 
-// A stretch of elements of one innermost row, and where it stands in the block.
-struct Stretch {
-  std::array<int64_t, kMaxInputs + 1> at;
-  int64_t in_block, count;
+// A position that moves through the elements row by row of the last axis, and where the operands have that row.
+class Cursor {
+ public:
+  Cursor(const Operands& o, int64_t position)
+      : o_(o), column_(position % o.inner), outer_(o.axes.rank > 0 ? o.axes.rank - 1 : 0) {
+    int64_t row = position / o.inner;
+    for (size_t k = outer_; k-- > 0;) {
+      index_[k] = row % o.axes.sizes[k];
+      row /= o.axes.sizes[k];
+      move(k, index_[k]);
+    }
+  }
+
+  int64_t rest() const { return o_.inner - column_; }  // of the row
+  int64_t at(size_t i) const { return at_[i] + column_ * o_.step(i); }
+
+  // By no more than the rest of the row.
+  void advance(int64_t count) {
+    column_ += count;
+    if (column_ < o_.inner) return;
+    column_ = 0;
+    for (size_t k = outer_; k-- > 0;) {
+      move(k, 1);
+      if (++index_[k] < o_.axes.sizes[k]) return;
+      move(k, -index_[k]);
+      index_[k] = 0;
+    }
+  }
+
+ private:
+  void move(size_t k, int64_t by) {
+    for (size_t i = 0; i < o_.args.in.size(); ++i) at_[i] += by * o_.axes.strides[i][k];
+    at_[kY] += by * o_.axes.strides[kY][k];
+  }
+
+  const Operands& o_;
+  int64_t column_;
+  size_t outer_;
+  AxisSizes index_{};
+  std::array<int64_t, kMaxInputs + 1> at_{};
 };
 
-// Calls fn(stretch) for the rows that [first, first + count) of all elements touches.
+// Calls fn(cursor, in_block, count) for the rows that the next `elements` touch, and moves the cursor behind them.
 template <class Fn>
-void for_each_stretch(const Operands& o, int64_t first, int64_t count, const Fn& fn) {
-  for (int64_t done = 0; done < count;) {
-    const int64_t position = first + done;
-    const Stretch stretch{o.axes.at(position), done, std::min(count - done, o.inner - position % o.inner)};
-    fn(stretch);
-    done += stretch.count;
+void for_each_stretch(Cursor& cursor, int64_t elements, const Fn& fn) {
+  for (int64_t done = 0; done < elements;) {
+    const int64_t count = std::min(elements - done, cursor.rest());
+    fn(static_cast<const Cursor&>(cursor), done, count);
+    cursor.advance(count);
+    done += count;
   }
 }
 
@@ -127,6 +164,7 @@ void load(const TensorView& x, int64_t at, int64_t step, float* to, int64_t coun
   }
   const auto* from = static_cast<const float*>(x.data) + at;
   if (step == 0) return void(std::fill_n(to, count, *from));
+  if (step == 1) return void(std::copy_n(from, count, to));
   for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
 }
 
@@ -150,26 +188,27 @@ void compute(const Operands& o, const Compiled& program, int64_t begin, int64_t 
   for (size_t i = 0; i < num_inputs; ++i)
     if ((constant[i] = o.is_constant(i))) load(o.args.in[i], 0, 0, own(i), kBlock);
   const TensorView& y = o.args.out[0];
+  Cursor cursor(o, begin);
   for (int64_t first = begin; first < end;) {
     int64_t count = std::min(kBlock, end - first);
-    const int64_t row_rest = o.inner - first % o.inner;
-    if (o.inner >= kBlock / 2) count = std::min(count, row_rest);
-    const bool one_row = count <= row_rest;
+    if (o.inner >= kLongRow) count = std::min(count, cursor.rest());
+    const bool one_row = count <= cursor.rest();
+    Cursor of_result = cursor;
     std::array<const float*, kMaxInputs> in{};
     for (size_t i = 0; i < num_inputs; ++i) in[i] = own(i);
-    float* result = nullptr;
-    for_each_stretch(o, first, count, [&](const Stretch& s) {
+    for_each_stretch(cursor, count, [&](const Cursor& c, int64_t in_block, int64_t elements) {
       for (size_t i = 0; i < num_inputs; ++i) {
         if (constant[i]) continue;
         const TensorView& x = o.args.in[i];
         if (one_row && o.step(i) == 1 && x.type.dtype == DType::kF32)
-          in[i] = static_cast<const float*>(x.data) + s.at[i];
+          in[i] = static_cast<const float*>(x.data) + c.at(i);
         else
-          load(x, s.at[i], o.step(i), own(i) + s.in_block, s.count);
+          load(x, c.at(i), o.step(i), own(i) + in_block, elements);
       }
-      if (one_row && y.type.dtype == DType::kF32 && (o.step(kY) == 1 || count == 1))
-        result = static_cast<float*>(y.data) + s.at[kY];
     });
+    float* result = nullptr;
+    if (one_row && y.type.dtype == DType::kF32 && (o.step(kY) == 1 || count == 1))
+      result = static_cast<float*>(y.data) + of_result.at(kY);
     const auto value = [&](size_t reg) { return reg < num_inputs ? in[reg] : own(reg); };
     for (size_t k = 0; k < num_steps; ++k) {
       const Step& step = program.steps[k];
@@ -177,8 +216,8 @@ void compute(const Operands& o, const Compiled& program, int64_t begin, int64_t 
       step.fn(value(step.from[0]), value(step.from[1]), value(step.from[2]), to, count);
     }
     if (result == nullptr)
-      for_each_stretch(o, first, count, [&](const Stretch& s) {
-        store(y, s.at[kY], o.step(kY), own(num_inputs + num_steps - 1) + s.in_block, s.count);
+      for_each_stretch(of_result, count, [&](const Cursor& c, int64_t in_block, int64_t elements) {
+        store(y, c.at(kY), o.step(kY), own(num_inputs + num_steps - 1) + in_block, elements);
       });
     first += count;
   }

@@ -48,16 +48,29 @@ const char* row_declines(const ops::Rotary& op, const Case& c) {
 void row(const ops::Rotary&, const KernelArgs& args) {
   const Shape& shape = args.out[0].type.shape;
   const size_t rank = shape.size();
-  const LeadingAxes<4> axes(std::span<const int64_t>(shape).first(rank - 1),
-                            {strides_in(args.in[0].type, rank), strides_in(args.in[1].type, rank),
-                             strides_in(args.in[2].type, rank), strides_in(args.out[0].type, rank)});
-  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(shape.back(), 1));
+  LeadingAxes<4> axes(std::span<const int64_t>(shape).first(rank - 1),
+                      {strides_in(args.in[0].type, rank), strides_in(args.in[1].type, rank),
+                       strides_in(args.in[2].type, rank), strides_in(args.out[0].type, rank)});
+  cpu::RotaryRows rows;
+  rows.width = shape.back();
+  int64_t inner = 1;
+  if (axes.rank > 0) {
+    const size_t last = --axes.rank;
+    inner = axes.sizes[last];
+    rows.x_stride = axes.strides[0][last];
+    rows.cos_stride = axes.strides[1][last];
+    rows.sin_stride = axes.strides[2][last];
+    rows.y_stride = axes.strides[3][last];
+  }
+  const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(shape.back() * inner, 1));
   cpu::parallel_for(axes.count(), grain, args.num_threads, [&](int64_t begin, int64_t end, int) {
     const auto data = [&](size_t i, int64_t at) { return static_cast<const float*>(args.in[i].data) + at; };
     for (int64_t i = begin; i < end; ++i) {
       const auto at = axes.at(i);
-      cpu::rotate_row(data(0, at[0]), data(1, at[1]), data(2, at[2]), static_cast<float*>(args.out[0].data) + at[3],
-                      shape.back());
+      cpu::RotaryRows here = rows;
+      here.x = data(0, at[0]), here.cos = data(1, at[1]), here.sin = data(2, at[2]);
+      here.y = static_cast<float*>(args.out[0].data) + at[3];
+      cpu::rotate_rows(here, inner);
     }
   });
 }

@@ -80,26 +80,24 @@ template <int kVectors>
 HWY_INLINE void add_terms(const BlockTerms& terms, int64_t key, V (&score)[kVectors]) {
   const D d;
   const hn::RebindToSigned<D> di;
-  using enum BlockTerms::Kind;
-  if (terms.kind == kNone) return;
-  if (terms.kind == kPerKey) {
-    const float value = terms.values[key];
-    const bool replaced = std::bit_cast<uint32_t>(value) == kReplacedBits;
+  if (terms.scores) {
+    const float* values = terms.scores + key * kVectors * kLanes;
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j)
-      score[j] = replaced ? hn::Set(d, terms.fill) : hn::Add(score[j], hn::Set(d, value));
-    return;
-  }
-  const float* values = terms.values + key * kVectors * kLanes;
-#pragma GCC unroll 4
-  for (int j = 0; j < kVectors; ++j) {
-    const V value = hn::Load(d, values + j * kLanes);
-    score[j] = hn::Add(score[j], value);
-    if (terms.kind == kPerScoreWithFill) {
-      const auto replaced = hn::Eq(hn::BitCast(di, value), hn::Set(di, static_cast<int32_t>(kReplacedBits)));
-      score[j] = hn::IfThenElse(hn::RebindMask(d, replaced), hn::Set(d, terms.fill), score[j]);
+    for (int j = 0; j < kVectors; ++j) {
+      const V value = hn::Load(d, values + j * kLanes);
+      score[j] = hn::Add(score[j], value);
+      if (terms.replaces) {
+        const auto replaced = hn::Eq(hn::BitCast(di, value), hn::Set(di, static_cast<int32_t>(kReplacedBits)));
+        score[j] = hn::IfThenElse(hn::RebindMask(d, replaced), hn::Set(d, terms.fill), score[j]);
+      }
     }
   }
+  if (!terms.keys) return;
+  const float value = terms.keys[key];
+  const bool replaced = std::bit_cast<uint32_t>(value) == kReplacedBits;
+#pragma GCC unroll 4
+  for (int j = 0; j < kVectors; ++j)
+    score[j] = replaced ? hn::Set(d, terms.fill) : hn::Add(score[j], hn::Set(d, value));
 }
 
 // Scores of keys [key, last) in tiles of kRows; `scores` points to those of `key`. Returns the first key that no tile took.
@@ -253,19 +251,19 @@ void attend_block(const AttentionHead& h, int64_t first, const BlockTerms& terms
   }
 }
 
-// Terms that are the same for all queries. Keys at both ends whose weight is 0 in every row are left out, unless all are.
-BlockTerms make_key_terms(const ScoreTerms& t, int64_t num_keys, float* values) {
+void add_keys(const ScoreTerms& t, float* values, BlockTerms& block) {
   constexpr float kHidden = -1e9f;  // beside it the scores of other keys are nothing
-  int64_t first = num_keys, last = 0;
-  for (int64_t key = 0; key < num_keys; ++key) {
+  int64_t first = block.last_key, last = block.first_key;
+  for (int64_t key = block.first_key; key < block.last_key; ++key) {
     float value = (t.bias.data ? *t.bias.at(0, key) : 0) + (t.mask.data ? *t.mask.at(0, key) : 0);
     const bool replaced = t.keep && !t.keep[key * t.keep_col_stride];
     if (replaced) value = std::bit_cast<float>(kReplacedBits);
     values[key] = value;
     if (!(replaced ? t.fill == -kInfinity : value <= kHidden)) first = std::min(first, key), last = key + 1;
   }
-  if (first >= last) first = 0, last = num_keys;
-  return {BlockTerms::Kind::kPerKey, values, t.fill, first, last};
+  if (first < last) block.first_key = first, block.last_key = last;
+  block.keys = values;
+  block.fill = t.fill;
 }
 
 // values[key * block + query] of a matrix (count, num_keys); adds where `add`.
@@ -281,12 +279,13 @@ void take_transposed(const MatrixRef& m, int64_t first, int64_t count, int64_t n
 }
 
 BlockTerms make_terms(const ScoreTerms& t, const AttentionHead& h, int64_t first, void* memory) {
-  using enum BlockTerms::Kind;
-  if (!t.any()) return {kNone, nullptr, 0, 0, h.num_keys};
+  BlockTerms result;
+  result.last_key = h.num_keys;
+  if (!t.any()) return result;
   auto* values = static_cast<float*>(memory);
   const bool per_key = !t.causal && (!t.bias.data || !t.bias.row_stride) && (!t.mask.data || !t.mask.row_stride) &&
                        (!t.keep || !t.keep_row_stride);
-  if (per_key) return make_key_terms(t, h.num_keys, values);
+  if (per_key) return add_keys(t, values, result), result;
   const int64_t block = block_of(h.num_queries), count = std::min(block, h.num_queries - first);
   const int64_t last = t.causal ? std::min(h.num_keys, first + count) : h.num_keys;
   const bool single = !!t.bias.data != !!t.mask.data;
@@ -299,7 +298,11 @@ BlockTerms make_terms(const ScoreTerms& t, const AttentionHead& h, int64_t first
         values[key * block + i] = std::bit_cast<float>(kReplacedBits);
   for (int64_t key = first + 1; key < last && t.causal; ++key)
     for (int64_t i = 0; i < std::min(count, key - first); ++i) values[key * block + i] = -kInfinity;
-  return {t.keep ? kPerScoreWithFill : kPerScore, values, t.fill, 0, last};
+  result.scores = values;
+  result.replaces = t.keep != nullptr;
+  result.fill = t.fill;
+  result.last_key = last;
+  return result;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -313,6 +316,7 @@ HWY_EXPORT(block_of);
 HWY_EXPORT(scratch_bytes_of);
 HWY_EXPORT(terms_bytes_of);
 HWY_EXPORT(make_terms);
+HWY_EXPORT(add_keys);
 HWY_EXPORT(attend_block);
 
 int64_t attention_block(int64_t num_queries) { return HWY_DYNAMIC_DISPATCH(block_of)(num_queries); }
@@ -327,6 +331,10 @@ size_t block_terms_bytes(int64_t num_queries, int64_t num_keys) {
 
 BlockTerms make_block_terms(const ScoreTerms& terms, const AttentionHead& head, int64_t first_query, void* memory) {
   return HWY_DYNAMIC_DISPATCH(make_terms)(terms, head, first_query, memory);
+}
+
+void add_key_terms(const ScoreTerms& terms, float* memory, BlockTerms& block) {
+  HWY_DYNAMIC_DISPATCH(add_keys)(terms, memory, block);
 }
 
 void attend(const AttentionHead& head, int64_t first_query, const BlockTerms& terms, void* scratch) {

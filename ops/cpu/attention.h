@@ -34,12 +34,12 @@ struct ScoreTerms {
   bool any() const { return bias.data || mask.data || keep || causal; }
 };
 
-// The terms of one block of queries in the order that `attend` reads. Heads and batch elements with the same terms share it.
+// The terms of one block of queries in the order that `attend` reads. Heads and batch elements with the same terms share them.
 struct BlockTerms {
-  enum class Kind : uint8_t { kNone, kPerKey, kPerScore, kPerScoreWithFill };
-  Kind kind = Kind::kNone;
-  const float* values = nullptr;        // (num_keys), or (num_keys, block)
-  float fill = 0;                       // of values that are kReplaced
+  const float* scores = nullptr;        // (num_keys, block): added to the scores, where not kReplaced
+  const float* keys = nullptr;          // (num_keys): likewise, the same for all queries; after `scores`
+  bool replaces = false;                // some of `scores` may be kReplaced
+  float fill = 0;                       // of what is kReplaced
   int64_t first_key = 0, last_key = 0;  // all others have no weight in any row
 };
 
@@ -49,8 +49,12 @@ int64_t attention_block(int64_t num_queries);
 size_t attention_scratch_bytes(int64_t width, int64_t value_width);  // of attend, one thread
 size_t block_terms_bytes(int64_t num_queries, int64_t num_keys);     // of one block
 
-// Of the queries [first, first + attention_block), as many as there are.
+// Of the queries [first, first + attention_block), as many as there are. `memory` holds block_terms_bytes.
 BlockTerms make_block_terms(const ScoreTerms& terms, const AttentionHead& head, int64_t first_query, void* memory);
+
+// Adds terms that are the same for all queries (row strides are not read) to those of a block, which replace nothing. `memory`
+// holds num_keys floats. Keys at both ends that have no weight in any row are left out.
+void add_key_terms(const ScoreTerms& terms, float* memory, BlockTerms& block);
 
 // y of the same queries. The scores of 64 keys at a time are the only ones that exist (online softmax, in fp32).
 void attend(const AttentionHead& head, int64_t first_query, const BlockTerms& terms, void* scratch);

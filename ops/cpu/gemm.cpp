@@ -208,6 +208,8 @@ void multiply_panel(const Gemm& g, const Tiling& tiling, Corner at, const float*
       if (!pass && final && e.residual.data)
         start.matrix = e.residual.data + (at.row + row) * e.residual.row_stride + at.col,
         start.stride = e.residual.row_stride;
+      // The first tiles bring in the next panel, each one of the lines of its steps.
+      start.ahead = b + (t < kTileVectors ? width * g.k + t * kLanes : 0) + first * width;
       const bool direct = last && final;
       float* to = direct ? g.c + (at.row + row) * g.c_stride + at.col : sums + row * kTileCols;
       const float* a =

@@ -34,6 +34,7 @@ struct TileStart {
   const float* bias = nullptr;
   const float* matrix = nullptr;
   int64_t stride = 0;
+  const float* ahead = nullptr;  // memory to bring closer meanwhile, a line of it a step of b
 };
 
 template <int kRows, int kVectors>
@@ -66,7 +67,11 @@ void multiply_tile(const float* HWY_RESTRICT a, int64_t a_stride, const float* H
   const float* rows[kPointers];
 #pragma GCC unroll 4
   for (int i = 0; i < kPointers; ++i) rows[i] = a + i * 4 * a_stride;
-  for (int64_t step = 0; step < k; ++step, b += kVectors * kLanes) {
+  for (int i = 0; i < kRows; ++i)
+    for (int j = 0; j < kVectors; ++j) __builtin_prefetch(c + i * c_stride + j * kLanes, 1);
+  const float* ahead = start.ahead;
+  for (int64_t step = 0; step < k; ++step, b += kVectors * kLanes, ahead += kVectors * kLanes) {
+    __builtin_prefetch(ahead, 0, 2);
     hn::Vec<FloatTag> row[kVectors];
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, b + j * kLanes);

@@ -10,18 +10,21 @@ namespace plica::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void rotate(const float* x, const float* cos, const float* sin, float* y, int64_t width) {
+void rotate(const RotaryRows& r, int64_t count) {
   const hn::ScalableTag<float> d;
-  const int64_t half = width / 2, lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t half = r.width / 2, lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < half; i += lanes) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(half - i));
-    const auto low = hn::MaskedLoad(mask, d, x + i), high = hn::MaskedLoad(mask, d, x + half + i);
-    const auto new_low =
-        hn::NegMulAdd(high, hn::MaskedLoad(mask, d, sin + i), hn::Mul(low, hn::MaskedLoad(mask, d, cos + i)));
-    const auto new_high = hn::MulAdd(low, hn::MaskedLoad(mask, d, sin + half + i),
-                                     hn::Mul(high, hn::MaskedLoad(mask, d, cos + half + i)));
-    hn::BlendedStore(new_low, mask, d, y + i);
-    hn::BlendedStore(new_high, mask, d, y + half + i);
+    for (int64_t row = 0; row < count; ++row) {
+      const float *x = r.x + row * r.x_stride + i, *cos = r.cos + row * r.cos_stride + i;
+      const float* sin = r.sin + row * r.sin_stride + i;
+      float* y = r.y + row * r.y_stride + i;
+      const auto low = hn::MaskedLoad(mask, d, x), high = hn::MaskedLoad(mask, d, x + half);
+      const auto scaled_low = hn::Mul(low, hn::MaskedLoad(mask, d, cos));
+      const auto scaled_high = hn::Mul(high, hn::MaskedLoad(mask, d, cos + half));
+      hn::BlendedStore(hn::NegMulAdd(high, hn::MaskedLoad(mask, d, sin), scaled_low), mask, d, y);
+      hn::BlendedStore(hn::MulAdd(low, hn::MaskedLoad(mask, d, sin + half), scaled_high), mask, d, y + half);
+    }
   }
 }
 
@@ -34,9 +37,7 @@ namespace plica::cpu {
 
 HWY_EXPORT(rotate);
 
-void rotate_row(const float* x, const float* cos, const float* sin, float* y, int64_t width) {
-  HWY_DYNAMIC_DISPATCH(rotate)(x, cos, sin, y, width);
-}
+void rotate_rows(const RotaryRows& rows, int64_t count) { HWY_DYNAMIC_DISPATCH(rotate)(rows, count); }
 
 }  // namespace plica::cpu
 #endif  // HWY_ONCE

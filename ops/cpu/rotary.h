@@ -4,7 +4,15 @@
 
 namespace plica::cpu {
 
-// y = x * cos + (-upper half of x, lower half of x) * sin for one row of `width` (even) values; y may be x.
-void rotate_row(const float* x, const float* cos, const float* sin, float* y, int64_t width);
+// Rows of `width` (even) adjacent values, a stride apart in each operand; y may be x.
+struct RotaryRows {
+  const float *x = nullptr, *cos = nullptr, *sin = nullptr;
+  float* y = nullptr;
+  int64_t x_stride = 0, cos_stride = 0, sin_stride = 0, y_stride = 0;
+  int64_t width = 0;
+};
+
+// y = x * cos + (-upper half of x, lower half of x) * sin for the first `count` rows.
+void rotate_rows(const RotaryRows& rows, int64_t count);
 
 }  // namespace plica::cpu
