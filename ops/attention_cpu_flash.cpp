@@ -11,7 +11,8 @@ namespace {
 
 enum Input : size_t { kQ, kK, kV, kBias, kMask, kGate, kSegments };
 constexpr size_t kY = 6, kNumOperands = 7;  // q, k, v, bias, mask, gate, y
-constexpr int64_t kLong = 1 << 20;          // a length whose blocks are the largest
+constexpr int64_t kGroupBytes = 512 << 10, kMaxGroup = 16;
+constexpr int64_t kLong = 1 << 20;  // a length whose blocks are the largest
 
 using AllStrides = std::array<AxisStrides, kNumOperands>;
 using Axes = LeadingAxes<kNumOperands>;
@@ -55,17 +56,20 @@ struct Span {
   int64_t first_query, num_queries, first_key, num_keys;
 };
 
-// What a thread holds: terms of one block of queries, terms of the keys, scratch of `attend`.
+// What a thread holds: terms of one block of queries for a group of heads, terms of the keys, scratch of `attend`.
 struct Memory {
-  size_t scores_bytes = 0, keys_bytes = 0, attend_bytes;
+  int64_t group = 1;  // heads
+  size_t block_bytes = 0, keys_bytes = 0, attend_bytes;
 
   Memory(int64_t num_keys, int64_t width, int64_t value_width, bool any_terms)
       : attend_bytes((cpu::attention_scratch_bytes(width, value_width) + 63) / 64 * 64) {
     if (!any_terms) return;
-    scores_bytes = (cpu::block_terms_bytes(kLong, num_keys) + 63) / 64 * 64;
+    block_bytes = (cpu::block_terms_bytes(kLong, num_keys) + 63) / 64 * 64;
+    group = std::clamp<int64_t>(kGroupBytes / std::max<int64_t>(static_cast<int64_t>(block_bytes), 1), 1, kMaxGroup);
     keys_bytes = (static_cast<size_t>(num_keys) * sizeof(float) + 63) / 64 * 64;
   }
-  size_t thread_bytes() const { return scores_bytes + keys_bytes + attend_bytes; }
+  size_t group_bytes() const { return block_bytes * static_cast<size_t>(group); }
+  size_t thread_bytes() const { return group_bytes() + keys_bytes + attend_bytes; }
 };
 
 class Run {
@@ -76,7 +80,9 @@ class Run {
         strides_(strides_of(args, rank_)),
         per_score_(strides_, rank_ - 2),
         term_axes_(some_axes(args.out[0].type.shape, strides_, true)),
-        shared_axes_(some_axes(args.out[0].type.shape, strides_, false)) {
+        shared_axes_(some_axes(args.out[0].type.shape, strides_, false)),
+        memory_(args.in[kK].type.shape.end()[-2], args.in[kQ].type.shape.back(), args.in[kV].type.shape.back(),
+                args.has(kBias) || args.has(kMask) || op.causal) {
     const size_t row = rank_ - 2;
     head_.width = args.in[kQ].type.shape.back();
     head_.value_width = args.in[kV].type.shape.back();
@@ -93,8 +99,10 @@ class Run {
   void attend(const Span& span) const {
     const bool any = terms_at({}, span, true).any();
     const int64_t block = cpu::attention_block(span.num_queries), blocks = (span.num_queries + block - 1) / block;
-    const int64_t shared = shared_axes_.count(), units = term_axes_.count() * blocks;
-    // Where terms are shared, a unit is some heads of one block; without terms it is a block, so that its keys stay cached.
+    const int64_t shared = shared_axes_.count(), groups = (term_axes_.count() + memory_.group - 1) / memory_.group;
+    const int64_t units = groups * blocks;
+    // Where terms are shared, a unit is one block for a group of heads and some of what shares them, so that the keys of one row
+    // are read while they are near; without terms it is a block, for the same reason.
     const int64_t wanted = any ? (4 * args_.num_threads + units - 1) / std::max<int64_t>(units, 1) : shared;
     const int64_t chunks =
         args_.num_threads == 1 && any ? 1 : std::clamp<int64_t>(wanted, 1, std::max<int64_t>(shared, 1));
@@ -102,7 +110,7 @@ class Run {
     cpu::parallel_for(units * chunks, 1, args_.num_threads, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t unit = any ? i / chunks : i % units, part = any ? i % chunks : i / units;
-        attend_block(span, unit / blocks, unit % blocks * block, {part * chunk, std::min(shared, (part + 1) * chunk)},
+        attend_group(span, unit / blocks, unit % blocks * block, {part * chunk, std::min(shared, (part + 1) * chunk)},
                      thread);
       }
     });
@@ -149,32 +157,45 @@ class Run {
     return terms;
   }
 
-  void attend_block(const Span& span, int64_t term_index, int64_t first_query, Heads heads, int thread) const {
-    const Offsets of_terms = term_axes_.at(term_index);
+  void attend_group(const Span& span, int64_t group, int64_t first_query, Heads heads, int thread) const {
+    std::byte* mine = static_cast<std::byte*>(args_.scratch) + static_cast<size_t>(thread) * memory_.thread_bytes();
+    const int64_t first = group * memory_.group, count = std::min(memory_.group, term_axes_.count() - first);
+    std::array<cpu::BlockTerms, kMaxGroup> blocks;
+    std::array<Offsets, kMaxGroup> of_terms;
     cpu::AttentionHead head = head_;
     head.num_queries = span.num_queries;
     head.num_keys = span.num_keys;
-    const Memory memory(args_.in[kK].type.shape.end()[-2], head_.width, head_.value_width,
-                        args_.has(kBias) || args_.has(kMask) || causal_);
-    std::byte* mine = static_cast<std::byte*>(args_.scratch) + static_cast<size_t>(thread) * memory.thread_bytes();
-    auto* keys = reinterpret_cast<float*>(mine + memory.scores_bytes);
-    const cpu::BlockTerms shared = cpu::make_block_terms(terms_at(of_terms, span, true), head, first_query, mine);
-    for (int64_t i = heads.first; i < heads.last; ++i) {
-      Offsets at = shared_axes_.at(i);
-      for (size_t k = 0; k < kNumOperands; ++k) at[k] += of_terms[k];
-      head.q = data(kQ, at[kQ] + span.first_query * head.q_stride);
-      head.k = data(kK, at[kK] + span.first_key * head.k_stride);
-      head.v = data(kV, at[kV] + span.first_key * head.v_stride);
-      head.y = static_cast<float*>(args_.out[0].data) + at[kY] + span.first_query * head.y_stride;
-      if (args_.has(kGate)) {
-        const int64_t row = strides_[kGate][rank_ - 2];
-        head.gate = {data(kGate, at[kGate] + span.first_query * row), row, strides_[kGate][rank_ - 1]};
-      }
-      cpu::BlockTerms block = shared;
-      const cpu::ScoreTerms of_keys = terms_at(at, span, false);
-      if (of_keys.any()) cpu::add_key_terms(of_keys, keys, block);
-      cpu::attend(head, first_query, block, mine + memory.scores_bytes + memory.keys_bytes);
+    for (int64_t t = 0; t < count; ++t) {
+      const auto i = static_cast<size_t>(t);
+      of_terms[i] = term_axes_.at(first + t);
+      blocks[i] =
+          cpu::make_block_terms(terms_at(of_terms[i], span, true), head, first_query, mine + i * memory_.block_bytes);
     }
+    for (int64_t row = heads.first; row < heads.last; ++row)
+      for (int64_t t = 0; t < count; ++t) {
+        Offsets at = shared_axes_.at(row);
+        for (size_t k = 0; k < kNumOperands; ++k) at[k] += of_terms[static_cast<size_t>(t)][k];
+        attend_block(span, at, first_query, blocks[static_cast<size_t>(t)], mine + memory_.group_bytes());
+      }
+  }
+
+  // One block of queries of one head; `memory` takes terms of the keys, then scratch.
+  void attend_block(const Span& span, const Offsets& at, int64_t first_query, cpu::BlockTerms block,
+                    std::byte* memory) const {
+    cpu::AttentionHead head = head_;
+    head.num_queries = span.num_queries;
+    head.num_keys = span.num_keys;
+    head.q = data(kQ, at[kQ] + span.first_query * head.q_stride);
+    head.k = data(kK, at[kK] + span.first_key * head.k_stride);
+    head.v = data(kV, at[kV] + span.first_key * head.v_stride);
+    head.y = static_cast<float*>(args_.out[0].data) + at[kY] + span.first_query * head.y_stride;
+    if (args_.has(kGate)) {
+      const int64_t row = strides_[kGate][rank_ - 2];
+      head.gate = {data(kGate, at[kGate] + span.first_query * row), row, strides_[kGate][rank_ - 1]};
+    }
+    const cpu::ScoreTerms of_keys = terms_at(at, span, false);
+    if (of_keys.any()) cpu::add_key_terms(of_keys, reinterpret_cast<float*>(memory), block);
+    cpu::attend(head, first_query, block, memory + memory_.keys_bytes);
   }
 
   const KernelArgs& args_;
@@ -182,6 +203,7 @@ class Run {
   AllStrides strides_;
   PerScore per_score_;
   Axes term_axes_, shared_axes_;
+  Memory memory_;
   cpu::AttentionHead head_;
   float fill_ = 0;
   bool causal_ = false;
