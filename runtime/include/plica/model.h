@@ -51,7 +51,7 @@ class PLICA_API Model {
   // A session runs the model on one thread at a time.
   Result<Session> session() const;
 
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;  // the library's own
   const std::shared_ptr<State>& state() const { return state_; }
 
  private:

@@ -36,7 +36,7 @@ class PLICA_API Session {
   // The convenient form: binds by name, runs, copies the outputs. kInvalidInput names an input that is missing, unknown or of a wrong type.
   Result<std::map<std::string, Tensor>> run(const std::map<std::string, Tensor>& inputs);
 
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;  // the library's own
   State& state() { return *state_; }
 
  private:
