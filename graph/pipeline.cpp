@@ -55,7 +55,9 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
   PLICA_CHECK(check_skip(options.skip));
   PassReport report;
   const Clock::time_point start = Clock::now();
-  for (const Pass& pass : kPasses) {
+  std::vector<Pass> passes(std::begin(kPasses), std::end(kPasses));
+  passes.insert(passes.end(), options.extra.begin(), options.extra.end());
+  for (const Pass& pass : passes) {
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
     run.skipped = !pass.required && (skip || options.reference);

@@ -21,6 +21,7 @@ std::span<const Pass> pipeline();  // in the order in which they run
 struct PipelineOptions {
   std::vector<std::string> skip;  // names of passes
   bool reference = false;         // required passes alone
+  std::vector<Pass> extra;  // run behind all others, but for a reference: an application's own, or a planted fault
 #ifdef NDEBUG
   bool verify = false;  // Graph::verify() after each pass
 #else

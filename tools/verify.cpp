@@ -2,15 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "plica/session.h"
-#include "runtime/api/model_state.h"
-#include "runtime/core/dtype.h"
 #include "runtime/core/result.h"
-#include "runtime/device/arena.h"
-#include "runtime/exec/executor.h"
-#include "tools/allclose.h"
 #include "tools/command.h"
 #include "tools/given_inputs.h"
+#include "tools/verification.h"
 
 namespace plica {
 namespace {
@@ -28,61 +23,20 @@ constexpr const char* kDetails =
 struct VerifyArguments {
   std::string model;
   InputArguments inputs;
-  double rtol = -1;
-  double atol = -1;
+  VerifyTolerance tolerance;
 };
 
-// The outputs of the plain plan. Owns what they lie in.
-struct PlainRun {
-  std::shared_ptr<const Planned> planned;
-  Arena arena;
-  std::vector<TensorView> outputs;
-};
-
-Result<PlainRun> run_plain(const Model& model, const std::vector<Tensor>& inputs) {
-  Model::State& state = *model.state();
-  PlanOptions options;
-  options.reference = true;
-  PlanCache plans(state.source, options, state.constants, 1);
-  std::vector<TensorView> views;
-  for (const Tensor& tensor : inputs) views.push_back(tensor.view());
-  PlainRun run;
-  PLICA_TRY(run.planned, plans.get(views));
-  PLICA_CHECK(run.arena.grow(std::max<size_t>(run.planned->plan->arena_bytes, 1)));
-  Executor executor(run.planned->plan, run.arena.base());
-  for (size_t i = 0; i < views.size(); ++i) executor.bind_input(i, views[i].data);
-  PLICA_CHECK(executor.run());
-  for (size_t i = 0; i < run.planned->plan->outputs.size(); ++i)
-    run.outputs.push_back({run.planned->plan->outputs[i], executor.output(i)});
-  return run;
-}
-
-Tolerance tolerance_for(DType dtype, const VerifyArguments& arguments) {
-  const bool half = dtype == DType::kF16 || dtype == DType::kBF16;
-  Tolerance tolerance{half ? 2e-2 : 1e-4, half ? 2e-2 : 1e-4};
-  if (arguments.rtol >= 0) tolerance.relative = arguments.rtol;
-  if (arguments.atol >= 0) tolerance.absolute = arguments.atol;
-  return tolerance;
-}
-
-Result<int> verify(const VerifyArguments& arguments, const CommonOptions& common) {
+Result<int> run_verify(const VerifyArguments& arguments, const CommonOptions& common) {
   PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
   PLICA_TRY(const std::vector<Tensor> inputs, given_inputs(model, arguments.inputs));
-  PLICA_TRY(Session session, model.session());
-  for (size_t i = 0; i < inputs.size(); ++i) PLICA_CHECK(session.bind(i, inputs[i].view()));
-  PLICA_CHECK(session.run());
-  PLICA_TRY(const PlainRun plain, run_plain(model, inputs).context("running the reference plan"));
-  bool agree = true;
-  for (size_t i = 0; i < plain.outputs.size(); ++i) {
-    const TensorView& found = session.outputs()[i];
-    const Difference difference = compare(found, plain.outputs[i], tolerance_for(found.type.dtype, arguments));
-    agree &= difference.within;
+  PLICA_TRY(const std::vector<VerifiedOutput> outputs, verify(*model.state(), inputs, arguments.tolerance));
+  for (const VerifiedOutput& output : outputs) {
+    const Difference& difference = output.difference;
     std::printf("%-9s %s %s: largest difference %.3g, relative to 1 + |x| %.3g%s%s\n",
-                difference.within ? "agrees" : "DIFFERS", model.outputs()[i].name.c_str(),
-                to_string(found.type).c_str(), difference.largest, difference.relative, difference.within ? "" : "; ",
-                difference.sentence.c_str());
+                difference.within ? "agrees" : "DIFFERS", output.name.c_str(), to_string(output.type).c_str(),
+                difference.largest, difference.relative, difference.within ? "" : "; ", difference.sentence.c_str());
   }
-  return agree ? kDone : kPartly;
+  return exit_code(outputs);
 }
 
 }  // namespace
@@ -92,10 +46,10 @@ Command add_verify(CLI::App& program, const CommonOptions& common) {
   CLI::App* app = add_command(program, "verify", kSummary, kDetails);
   app->add_option("MODEL", arguments->model, "ONNX file")->required();
   add_input_options(*app, arguments->inputs);
-  app->add_option("--rtol", arguments->rtol, "Allowed: atol + rtol * |x| [1e-4; 2e-2 for f16 and bf16]")
+  app->add_option("--rtol", arguments->tolerance.relative, "Allowed: atol + rtol * |x| [1e-4; 2e-2 for f16 and bf16]")
       ->check(CLI::NonNegativeNumber);
-  app->add_option("--atol", arguments->atol, "As --rtol")->check(CLI::NonNegativeNumber);
-  return {app, [arguments, &common] { return exit_code_of([&] { return verify(*arguments, common); }); }};
+  app->add_option("--atol", arguments->tolerance.absolute, "As --rtol")->check(CLI::NonNegativeNumber);
+  return {app, [arguments, &common] { return exit_code_of([&] { return run_verify(*arguments, common); }); }};
 }
 
 }  // namespace plica

@@ -89,7 +89,8 @@ Status check_limit(const Plan& plan, size_t limit) {
 Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants) {
   const auto start = std::chrono::steady_clock::now();
   const TeamSize team(options.device.num_threads);
-  const PipelineOptions passes{.skip = options.skip_passes, .reference = options.reference};
+  const PipelineOptions passes{
+      .skip = options.skip_passes, .reference = options.reference, .extra = options.extra_passes};
   PLICA_TRY(PassReport report, run_pipeline(graph, passes, constants));
   const std::vector<NodeId> order = schedule(graph);
   PLICA_TRY(Draft draft, draft_steps(graph, order, options, constants));

@@ -64,6 +64,7 @@ struct PlanOptions {
   Precision precision = Precision::kFile;
   std::vector<std::string> skip_passes = {};  // by name
   bool reference = false;                     // no fusion, `ref` kernels only: what `verify` compares with
+  std::vector<Pass> extra_passes = {};        // run behind the pipeline's own
   size_t memory_limit_bytes = 0;              // of the arena; 0: none. Over it: kOutOfMemory that says what is needed
 };
 
