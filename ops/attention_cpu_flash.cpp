@@ -173,15 +173,24 @@ class Run {
     }
     for (int64_t row = heads.first; row < heads.last; ++row)
       for (int64_t t = 0; t < count; ++t) {
-        Offsets at = shared_axes_.at(row);
-        for (size_t k = 0; k < kNumOperands; ++k) at[k] += of_terms[static_cast<size_t>(t)][k];
-        attend_block(span, at, first_query, blocks[static_cast<size_t>(t)], mine + memory_.group_bytes());
+        Offsets at = shared_axes_.at(row), next = shared_axes_.at(std::min(row + 1, shared_axes_.count() - 1));
+        for (size_t k = 0; k < kNumOperands; ++k) {
+          at[k] += of_terms[static_cast<size_t>(t)][k];
+          next[k] += of_terms[static_cast<size_t>(t)][k];
+        }
+        attend_block(span, {at, next}, first_query, blocks[static_cast<size_t>(t)], mine + memory_.group_bytes());
       }
   }
 
+  // Where the operands of a head are, and those of the head that follows.
+  struct Place {
+    Offsets at, next;
+  };
+
   // One block of queries of one head; `memory` takes terms of the keys, then scratch.
-  void attend_block(const Span& span, const Offsets& at, int64_t first_query, cpu::BlockTerms block,
+  void attend_block(const Span& span, const Place& place, int64_t first_query, cpu::BlockTerms block,
                     std::byte* memory) const {
+    const auto& [at, next] = place;
     cpu::AttentionHead head = head_;
     head.num_queries = span.num_queries;
     head.num_keys = span.num_keys;
@@ -193,6 +202,8 @@ class Run {
       const int64_t row = strides_[kGate][rank_ - 2];
       head.gate = {data(kGate, at[kGate] + span.first_query * row), row, strides_[kGate][rank_ - 1]};
     }
+    head.k_ahead = data(kK, next[kK] + span.first_key * head.k_stride);
+    head.v_ahead = data(kV, next[kV] + span.first_key * head.v_stride);
     const cpu::ScoreTerms of_keys = terms_at(at, span, false);
     if (of_keys.any()) cpu::add_key_terms(of_keys, reinterpret_cast<float*>(memory), block);
     cpu::attend(head, first_query, block, memory + memory_.keys_bytes);

@@ -100,6 +100,15 @@ HWY_INLINE void add_terms(const BlockTerms& terms, int64_t key, V (&score)[kVect
     score[j] = replaced ? hn::Set(d, terms.fill) : hn::Add(score[j], hn::Set(d, value));
 }
 
+// Brings rows [first, first + kRows) of a matrix into the second-level cache.
+template <int kRows>
+HWY_INLINE void bring_closer(const float* rows, int64_t stride, int64_t width, int64_t first) {
+  constexpr int64_t kLine = 16;
+  if (!rows) return;
+  for (int i = 0; i < kRows; ++i)
+    for (int64_t at = 0; at < width; at += kLine) __builtin_prefetch(rows + (first + i) * stride + at, 0, 2);
+}
+
 // Scores of keys [key, last) in tiles of kRows; `scores` points to those of `key`. Returns the first key that no tile took.
 template <int kRows, int kVectors>
 HWY_INLINE int64_t score_keys(const AttentionHead& h, const float* q, const BlockTerms& terms, int64_t key,
@@ -111,6 +120,8 @@ HWY_INLINE int64_t score_keys(const AttentionHead& h, const float* q, const Bloc
     for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
+    bring_closer<kRows>(h.k_ahead, h.k_stride, h.width, key);
+    bring_closer<kRows>(h.v_ahead, h.v_stride, h.value_width, key);
     multiply<kRows, kVectors>(h.k + key * h.k_stride, h.k_stride, 1, q, h.width, sum);
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
