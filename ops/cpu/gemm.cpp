@@ -20,7 +20,8 @@ using V = hn::Vec<FloatTag>;
 
 // Rows of c that one thread makes at a time: their part of a, packed, stays in the second-level cache.
 constexpr int64_t kBlockBytes = 1 << 20;
-constexpr int64_t kLeastTiles = 6;  // of a block, however long k is: each reads its panel of b again
+constexpr int64_t kSmallBytes = 512 << 10;  // of b
+constexpr int64_t kLeastTiles = 6;          // of a block, however long k is: each reads its panel of b again
 constexpr int64_t kMaxSteps = 384;  // of one pass over k: its part of a panel of b stays in the first-level cache
 constexpr int64_t kPackSlack = 16;  // floats that packing may write beyond its end
 
@@ -35,6 +36,9 @@ Split split_work(int64_t m, int64_t n, int64_t k, int num_threads) {
   const int64_t threads = std::min<int64_t>(num_threads, std::max<int64_t>(m / (2 * kTileRows), 1));
   int64_t blocks = (m + limit - 1) / limit;
   blocks = std::max<int64_t>((blocks + threads - 1) / threads * threads, 1);
+  // Where b stays cached, smaller blocks let the threads that come first do more.
+  if (threads > 1 && 4 * n * k <= kSmallBytes)
+    blocks = std::max(blocks, std::min(4 * threads, m / (kLeastTiles * kTileRows)));
   const int64_t rows = std::max<int64_t>((m + blocks - 1) / blocks, 1);
   const int64_t all_panels = (n + kTileCols - 1) / kTileCols;
   blocks = (m + rows - 1) / rows;
