@@ -60,6 +60,8 @@ class OneOp {
     }
   }
 
+  OneOp(const OneOp& other) : model_(other.model_), node_(graph().mutable_node(0)), inputs_(other.inputs_) {}
+
   template <class T>
   OneOp& input(Shape shape, const std::vector<T>& elements) {
     const std::string name = "x" + std::to_string(node_->input_size());
