@@ -8,8 +8,10 @@
 namespace plica {
 namespace {
 
-Result<Types> infer(const ops::MatMul&, InTypes in) {
+Result<Types> infer(const ops::MatMul& op, InTypes in) {
   const TensorType &a = *in[0], &b = *in[1];
+  if (op.alpha != 1 || op.activation != ops::Activation::kNone || op.gate_sigmoid)
+    PLICA_CHECK(expect_float("MatMul with a scale, activation or sigmoid: a", a));
   PLICA_CHECK(expect_number("MatMul: a", a));
   PLICA_CHECK(expect_dtype("MatMul: b", b, a.dtype));
   PLICA_CHECK(expect_rank("MatMul: a", a, 2));
