@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <map>
@@ -11,6 +12,7 @@
 #include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
 #include "tests/harness/agreement.h"
+#include "tests/harness/cuda_mirror.h"
 
 namespace plica {
 namespace {
@@ -67,13 +69,14 @@ int64_t alignment(const void* data) {
 // One kernel on one trial with fresh memory.
 class KernelRun {
  public:
-  KernelRun(const OpDef& op, const Attrs& attrs, const Trial& trial, int num_threads)
-      : attrs_(attrs), inputs_(memories(trial, false)), in_(views(inputs_)) {
+  KernelRun(const OpDef& op, const OpCase& c, const Trial& trial, const DeviceTraits& device)
+      : attrs_(c.attrs), inputs_(memories(trial, false)), in_(views(inputs_)) {
     std::vector<const TensorType*> types;
     for (const TensorView& x : in_) types.push_back(x.data ? &x.type : nullptr);
-    Result<Types> results = infer_types(op, attrs, types);
+    Result<Types> results = infer_types(op, attrs_, types);
     if (results) out_types_ = *std::move(results);
-    case_.device.num_threads = num_threads;
+    case_.device = device;
+    case_.precision = c.precision;
     for (size_t i = 0; i < in_.size(); ++i) {
       operands_.push_back({types[i], nullptr, alignment(in_[i].data)});
       if (types[i] && trial.specs[i].constant)
@@ -104,7 +107,11 @@ class KernelRun {
       state = *std::move(prepared);
     }
     Fault fault;
-    kernel.run(attrs_.get(), {in_, out_, scratch.data(), nullptr, state.get(), &fault, case_.device.num_threads});
+    const KernelArgs args{in_, out_, scratch.data(), nullptr, state.get(), &fault, case_.device.num_threads};
+    if (case_.device.device == Device::kCuda)
+      run_on_cuda(kernel, args, scratch, in_place);
+    else
+      kernel.run(attrs_.get(), args);
     EXPECT_EQ(fault.what, nullptr) << fault.what << " " << fault.found;
     EXPECT_TRUE(scratch.guards_are_whole()) << "wrote outside its scratch";
     for (const auto& output : outputs_) EXPECT_TRUE(output->guards_are_whole()) << "wrote outside its output";
@@ -113,6 +120,26 @@ class KernelRun {
   const std::vector<TensorView>& out() const { return out_; }
 
  private:
+  // On copies of all buffers, guards and all, which come back here to be judged.
+  void run_on_cuda(const Kernel& kernel, const KernelArgs& args, GuardedMemory& scratch, int in_place) {
+    CudaMirror mirror;
+    std::vector<TensorView> in = in_, out = out_;
+    for (size_t i = 0; i < in.size(); ++i)
+      if (in[i].data != nullptr) in[i].data = mirror.add(inputs_[i]->memory().whole(), in[i].data);
+    for (size_t i = 0; i < out.size(); ++i) out[i].data = mirror.add(outputs_[i]->whole(), outputs_[i]->data());
+    if (in_place >= 0) out[0].data = in[static_cast<size_t>(in_place)].data;
+    KernelArgs there = args;
+    there.in = in;
+    there.out = out;
+    there.scratch = mirror.add(scratch.whole(), scratch.data());
+    there.fault = static_cast<Fault*>(mirror.add(std::as_writable_bytes(std::span(args.fault, 1)), args.fault));
+    const std::string wrong = mirror.run([&](void* stream) {
+      there.stream = stream;
+      kernel.run(attrs_.get(), there);
+    });
+    EXPECT_EQ(wrong, "");
+  }
+
   const Attrs& attrs_;
   std::vector<std::unique_ptr<OperandMemory>> inputs_;
   std::vector<TensorView> in_, out_;
@@ -130,41 +157,78 @@ void expect_results(const KernelRun& run, const Trial& trial, const OpCase& c) {
   }
 }
 
-void expect_kernel_agrees(const OpDef& op, const Kernel& kernel, const Trial& trial, const OpCase& c, Count& count) {
-  for (int num_threads : {1, 3}) {
-    const testing::ScopedTrace trace(__FILE__, __LINE__, std::to_string(num_threads) + " threads");
-    KernelRun first(op, c.attrs, trial, num_threads);
-    if (const char* why = first.declines(kernel)) {
-      count.declined += 1;
-      if (count.why.empty()) count.why = why;
-      return;
-    }
-    first.run(kernel);
-    expect_results(first, trial, c);
-    KernelRun second(op, c.attrs, trial, num_threads);
-    second.run(kernel);
-    for (size_t i = 0; i < trial.wanted.size(); ++i)
-      EXPECT_EQ(std::memcmp(first.out()[i].data, second.out()[i].data, num_bytes(first.out()[i].type)), 0)
-          << "the second run gives other bits";
-    for (size_t i = 0; i < trial.specs.size() && i < 32; ++i) {
-      if (!(kernel.in_place >> i & 1)) continue;
-      KernelRun shared(op, c.attrs, trial, num_threads);
-      if (!shared.takes_in_place(i)) continue;
-      const testing::ScopedTrace where(__FILE__, __LINE__, "in place of input " + std::to_string(i));
-      shared.run(kernel, static_cast<int>(i));
-      expect_results(shared, trial, c);
-    }
+void expect_kernel_agrees(const OpDef& op, const Kernel& kernel, const Trial& trial, const OpCase& c,
+                          const DeviceTraits& device, Count& count) {
+  KernelRun first(op, c, trial, device);
+  if (const char* why = first.declines(kernel)) {
+    count.declined += 1;
+    if (count.why.empty()) count.why = why;
+    return;
+  }
+  first.run(kernel);
+  expect_results(first, trial, c);
+  KernelRun second(op, c, trial, device);
+  second.run(kernel);
+  for (size_t i = 0; i < trial.wanted.size(); ++i)
+    EXPECT_EQ(std::memcmp(first.out()[i].data, second.out()[i].data, num_bytes(first.out()[i].type)), 0)
+        << "the second run gives other bits";
+  for (size_t i = 0; i < trial.specs.size() && i < 32; ++i) {
+    if (!(kernel.in_place >> i & 1)) continue;
+    KernelRun shared(op, c, trial, device);
+    if (!shared.takes_in_place(i)) continue;
+    const testing::ScopedTrace where(__FILE__, __LINE__, "in place of input " + std::to_string(i));
+    shared.run(kernel, static_cast<int>(i));
+    expect_results(shared, trial, c);
   }
   count.ran += 1;
 }
 
-void report(const OpTable& table, const std::map<std::string_view, Count>& counts) {
+struct Backend {
+  std::string name;
+  DeviceTraits device;
+};
+
+constexpr const char* kCudaOnly = "PLICA_TEST_CUDA";
+
+// Those that can run here and are wanted.
+std::vector<Backend> backends() {
+  std::vector<Backend> all;
+  for (int num_threads : {1, 3})
+    if (std::getenv(kCudaOnly) == nullptr)
+      all.push_back({"cpu, " + std::to_string(num_threads) + " threads", {.num_threads = num_threads}});
+  if (cuda_unavailable().empty()) all.push_back({"cuda", cuda_device_traits()});
+  return all;
+}
+
+void report(const OpTable& table, const Backend& backend, const std::map<std::string_view, Count>& counts) {
   for (const auto& [kernel, count] : counts) {
-    std::cout << "[  kernel  ] " << table.op << " " << kernel << " (cpu): " << count.ran << " ran";
+    std::cout << "[  kernel  ] " << table.op << " " << kernel << " (" << backend.name << "): " << count.ran << " ran";
     if (count.declined > 0) std::cout << ", " << count.declined << " declined: " << count.why;
     std::cout << "\n";
+    if (!table.every_kernel) continue;
     EXPECT_GT(count.ran, 0) << table.op << ": no case of the table runs the kernel '" << kernel << "'";
   }
+}
+
+void expect_backend_agrees(const OpDef& op, const OpTable& table, const Backend& backend) {
+  const testing::ScopedTrace on(__FILE__, __LINE__, backend.name);
+  const Kernels all = kernels(op, backend.device.device);
+  std::map<std::string_view, Count> counts;
+  for (const OpCase& c : table.cases) {
+    for (DType dtype : c.dtypes) {
+      const testing::ScopedTrace trace(__FILE__, __LINE__, c.name + " " + std::string(name_of(dtype)));
+      Result<Trial> trial = make_trial(op, table, c, dtype);
+      if (!trial) {
+        ADD_FAILURE() << to_string(trial.error());
+        continue;
+      }
+      for (const Kernel& kernel : all) {
+        const testing::ScopedTrace where(__FILE__, __LINE__, "kernel " + std::string(kernel.name));
+        expect_kernel_agrees(op, kernel, *trial, c, backend.device, counts[kernel.name]);
+      }
+    }
+  }
+  report(table, backend, counts);
 }
 
 }  // namespace
@@ -172,27 +236,14 @@ void report(const OpTable& table, const std::map<std::string_view, Count>& count
 void expect_kernels_agree(const OpTable& table) {
   const OpDef* op = find_op(table.op);
   ASSERT_NE(op, nullptr) << table.op;
-  const Kernels all = kernels(*op, Device::kCpu);
-  ASSERT_FALSE(all.empty());
-  EXPECT_EQ(all.back().name, "ref");
-  std::map<std::string_view, Count> counts;
-  for (const OpCase& c : table.cases) {
-    for (DType dtype : c.dtypes) {
-      const testing::ScopedTrace trace(__FILE__, __LINE__, c.name + " " + std::string(name_of(dtype)));
-      Result<Trial> trial = make_trial(*op, table, c, dtype);
-      if (!trial) {
-        ADD_FAILURE() << to_string(trial.error());
-        continue;
-      }
-      for (const Kernel& kernel : all) {
-        const testing::ScopedTrace where(__FILE__, __LINE__, "kernel " + std::string(kernel.name));
-        expect_kernel_agrees(*op, kernel, *trial, c, counts[kernel.name]);
-      }
-    }
+  const Kernels on_cpu = kernels(*op, Device::kCpu);
+  ASSERT_FALSE(on_cpu.empty());
+  EXPECT_EQ(on_cpu.back().name, "ref");
+  for (const Backend& backend : backends()) expect_backend_agrees(*op, table, backend);
+  if (const std::string why = cuda_unavailable(); !why.empty()) {
+    std::cout << "[  kernel  ] " << table.op << " (cuda): did not run: " << why << "\n";
+    EXPECT_EQ(std::getenv(kCudaOnly), nullptr) << kCudaOnly << " wants kernels for CUDA";
   }
-  report(table, counts);
-  std::cout << "[  kernel  ] " << table.op << ": " << kernels(*op, Device::kCuda).size()
-            << " CUDA kernels in this build, none runs here\n";
 }
 
 }  // namespace plica

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ops/op.h"
@@ -42,6 +43,7 @@ class GuardedMemory {
  public:
   explicit GuardedMemory(size_t num_bytes);
   std::byte* data() { return begin_; }
+  std::span<std::byte> whole() { return all_; }  // with the guards
   bool guards_are_whole() const;
 
  private:
@@ -58,6 +60,7 @@ class OperandMemory {
  public:
   OperandMemory(const OperandSpec& spec, DType dtype, const std::vector<double>& values);
   const TensorView& view() const { return view_; }
+  GuardedMemory& memory() { return memory_; }
 
  private:
   GuardedMemory memory_;

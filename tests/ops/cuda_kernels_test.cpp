@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "ops/layer_norm.h"
+#include "ops/map.h"
+#include "ops/mat_mul.h"
+#include "ops/reduce.h"
+#include "ops/rms_norm.h"
+#include "ops/softmax.h"
+#include "tests/harness/op_cases.h"
+
+namespace plica {
+namespace {
+
+// Beyond the tables of the operators: what the CUDA kernels choose by size, one case a choice.
+
+const std::vector<DType> kHeldInRegisters = {DType::kF32, DType::kF16, DType::kBF16};
+
+// Every number of lanes and steps of a tile, in whole 16-byte vectors and in single elements.
+constexpr int64_t kWidths[] = {32, 64, 128, 256, 512, 768, 1280, 2560, 5120, 7,
+                               13, 31, 61,  127, 191, 257, 601,  1279, 1283, 12301};
+
+TEST(CudaKernels, RowsOfEveryTile) {
+  OpTable layer_norm{.op = "LayerNorm", .every_kernel = false}, rms_norm{.op = "RmsNorm", .every_kernel = false},
+      softmax{.op = "Softmax", .every_kernel = false};
+  for (const int64_t width : kWidths) {
+    const std::string name = "width " + std::to_string(width);
+    layer_norm.cases.push_back({name, ops::LayerNorm{}, {{{19, width}}, {{width}}, {{width}}}, kHeldInRegisters});
+    rms_norm.cases.push_back({name, ops::RmsNorm{}, {{{19, width}}, {{width}}}, kHeldInRegisters});
+    softmax.cases.push_back({name, ops::Softmax{}, {{{19, width}}}, kHeldInRegisters});
+  }
+  softmax.cases.push_back({"log", ops::Softmax{.log = true}, {{{5, 768}}}, kHeldInRegisters});
+  softmax.cases.push_back({"masked", ops::Softmax{}, {{.shape = {40, 64}, .fill = Fill::kMask}}});
+  expect_kernels_agree(layer_norm);
+  expect_kernels_agree(rms_norm);
+  expect_kernels_agree(softmax);
+}
+
+TEST(CudaKernels, CompiledExpressions) {
+  constexpr std::string_view kTexts[] = {
+#define PLICA_HOT(name, text, inputs, value) text,
+#include "ops/cuda/hot_expressions.inc"
+#undef PLICA_HOT
+  };
+  OpTable table{.op = "Map", .judged_in_f64 = false, .every_kernel = false};
+  for (const DType dtype : kHeldInRegisters)
+    for (const std::string_view text : kTexts) {
+      ops::Program program = *ops::Program::from_text(text);
+      for (ops::Instruction& instruction : program.instructions) instruction.dtype = dtype;
+      const OperandSpec rows{{9, 64}}, bias{{64}}, odd{{9, 7}}, column{{9, 1}};
+      for (std::vector<OperandSpec> in : {std::vector{rows, bias, rows}, {rows, rows, rows}, {odd, column, odd}}) {
+        in.resize(static_cast<size_t>(program.num_inputs));
+        for (OperandSpec& x : in) x.dtype = dtype;
+        table.cases.push_back({std::string(text), ops::Map{program}, in, {dtype}});
+      }
+    }
+  expect_kernels_agree(table);
+}
+
+TEST(CudaKernels, ReductionsOfEveryCut) {
+  using ops::ReduceKind;
+  OpTable table{.op = "Reduce", .every_kernel = false};
+  const std::vector<DType> dtypes = {DType::kF32, DType::kF64, DType::kBF16, DType::kI32};
+  for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax, ReduceKind::kMin}) {
+    table.cases.push_back({"rows", ops::Reduce{kind, {1}, true}, {{{50, 256}}}, dtypes});
+    table.cases.push_back({"odd rows", ops::Reduce{kind, {1}, false}, {{{50, 251}}}, dtypes});
+    table.cases.push_back({"long rows", ops::Reduce{kind, {1}, false}, {{{3, 20000}}}, dtypes});
+    table.cases.push_back({"all", ops::Reduce{kind, {0}, false}, {{{100003}}}, dtypes});
+    table.cases.push_back({"columns", ops::Reduce{kind, {0}, false}, {{{9000, 70}}}, dtypes});
+    table.cases.push_back({"middle", ops::Reduce{kind, {0, 2}, true}, {{{9, 33, 40}}}, dtypes});
+  }
+  expect_kernels_agree(table);
+}
+
+TEST(CudaKernels, ProductsOfEveryPrecision) {
+  using ops::Activation;
+  constexpr double kTf32 = 300;  // times the tolerance of f32
+  OpTable table{.op = "MatMul", .every_kernel = false};
+  const OperandSpec none{.absent = true};
+  const std::vector<OperandSpec> plain = {{{192, 96}}, {{96, 136}}};
+  const std::vector<OperandSpec> full = {{{2, 60, 96}}, {{96, 136}}, {{136}}, {{2, 60, 136}}, {{2, 60, 136}}};
+  const std::vector<OperandSpec> residual = {{{2, 60, 96}}, {{96, 136}}, {{136}}, none, {{2, 60, 136}}};
+  const std::vector<OperandSpec> heads = {{{2, 4, 33, 64}, Layout::kHeads}, {{2, 4, 64, 40}, Layout::kTransposed}};
+  const std::vector<OperandSpec> columns = {{{130, 64}, Layout::kTransposed}, {{64, 72}, Layout::kTransposed}, {{72}}};
+  for (const auto& [precision, tolerance] : {std::pair{Precision::kTf32, kTf32}, std::pair{Precision::kTf32x3, 1.0}}) {
+    const auto add = [&](const char* name, ops::MatMul op, const std::vector<OperandSpec>& in) {
+      table.cases.push_back({name, op, in, {DType::kF32}, tolerance, precision});
+    };
+    add("plain", {}, plain);
+    add("whole epilogue", {.activation = Activation::kGelu, .gate_sigmoid = true}, full);
+    add("residual", {.alpha = 0.5}, residual);
+    add("heads", {}, heads);
+    add("columns", {.activation = Activation::kRelu}, columns);
+  }
+  expect_kernels_agree(table);
+}
+
+}  // namespace
+}  // namespace plica
