@@ -1,3 +1,4 @@
+// Long: every step of a row, held in registers, in one place.
 #pragma once
 
 #include <initializer_list>
