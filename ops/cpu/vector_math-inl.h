@@ -1,4 +1,4 @@
-// Long: the functions share their ranges and constants, and are read side by side with their bounds.
+// Long because the functions share their ranges and constants and are read side by side.
 // Functions of f32 vectors, within 2 ulp unless said. Included once a Highway target, so without #pragma once.
 #if defined(PLICA_OPS_CPU_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLICA_OPS_CPU_VECTOR_MATH_INL_H_

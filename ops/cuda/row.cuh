@@ -1,4 +1,4 @@
-// Long: every step of a row, held in registers, in one place.
+// Long because every step of a row held in registers is in one place.
 #pragma once
 
 #include <initializer_list>

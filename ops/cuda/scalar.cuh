@@ -1,4 +1,4 @@
-// Long: one definition for each primitive in every dtype, as ops/scalar.cpp has on the host.
+// Long because it defines each primitive in every dtype, as ops/scalar.cpp does on the host.
 #pragma once
 
 #include "ops/cuda/element.cuh"
