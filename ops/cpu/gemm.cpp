@@ -21,18 +21,29 @@ using V = hn::Vec<FloatTag>;
 // Rows of c that one thread makes at a time: their part of a, packed, stays in the second-level cache.
 constexpr int64_t kBlockBytes = 1 << 20;
 constexpr int64_t kSmallBytes = 512 << 10;  // of b
-constexpr int64_t kLeastTiles = 6;          // of a block, however long k is: each reads its panel of b again
-constexpr int64_t kMaxSteps = 384;  // of one pass over k: its part of a panel of b stays in the first-level cache
-constexpr int64_t kPackSlack = 16;  // floats that packing may write beyond its end
+constexpr int64_t kMaxDepth = 1024;  // steps of k at a time: blocks stay tall, so that b is read again less often
+constexpr int64_t kLeastTiles = 6;   // of a block that is made smaller than it could be
+constexpr int64_t kMaxSteps = 384;   // of one pass over k: its part of a panel of b stays in the first-level cache
+constexpr int64_t kPackSlack = 16;   // floats that packing may write beyond its end
 
 struct Split {
   int64_t block_rows, num_blocks;
   int64_t panels, num_ranges;  // column panels of one range, ranges
 };
 
+// Steps of k that are taken at a time, about even.
+int64_t depth_of(int64_t k) {
+  const int64_t parts = std::max<int64_t>((k + kMaxDepth - 1) / kMaxDepth, 1);
+  return (k + parts - 1) / parts;
+}
+
+struct PanelRange {
+  int64_t first, last;
+};
+
 // Rows are divided first, since each range of columns packs its block of rows again.
 Split split_work(int64_t m, int64_t n, int64_t k, int num_threads) {
-  const int64_t limit = std::max(kBlockBytes / (4 * std::max<int64_t>(k, 1)) / kTileRows, kLeastTiles) * kTileRows;
+  const int64_t limit = kBlockBytes / (4 * std::max<int64_t>(depth_of(k), 1)) / kTileRows * kTileRows;
   const int64_t threads = std::min<int64_t>(num_threads, std::max<int64_t>(m / (2 * kTileRows), 1));
   int64_t blocks = (m + limit - 1) / limit;
   blocks = std::max<int64_t>((blocks + threads - 1) / threads * threads, 1);
@@ -49,7 +60,8 @@ Split split_work(int64_t m, int64_t n, int64_t k, int num_threads) {
 }
 
 int64_t thread_scratch_floats(const Split& split, int64_t k) {
-  return (split.block_rows * (k + kTileCols) + kPackSlack + 15) / 16 * 16;
+  const int64_t packed = std::max(split.block_rows * depth_of(k), k);
+  return (split.block_rows * 2 * kTileCols + packed + kPackSlack + 15) / 16 * 16;
 }
 
 size_t scratch_bytes_of(int64_t m, int64_t n, int64_t k, int num_threads) {
@@ -190,8 +202,21 @@ struct Tiling {
   int64_t height(int64_t tile) const { return rows / num_tiles + (tile < rows % num_tiles); }
 };
 
-// One panel of columns for the rows of a block, in passes over k. `sums` (rows, kTileCols) holds what one pass leaves to the next.
-void multiply_panel(const Gemm& g, const Tiling& tiling, Corner at, const float* packed, float* sums) {
+// Rows of c that one thread makes, for some steps of k at a time.
+struct Block {
+  const Gemm& g;
+  Tiling tiling;
+  int64_t row;          // first one
+  int64_t first, last;  // of k
+  const float* packed;  // their part of a, tile by tile
+  float* sums;          // (rows, kTileCols): what one pass leaves to the next
+  float* edge;          // (rows, kTileCols): what these steps leave to the next ones where c has no room for it
+};
+
+// One panel of columns for the rows of a block, in passes over its steps. What the steps before left is in c.
+void multiply_panel(const Block& block, int64_t panel) {
+  const Gemm& g = block.g;
+  const Corner at{block.row, panel * kTileCols};
   const int64_t cols = std::min<int64_t>(kTileCols, g.n - at.col);
   const int width = panel_width(cols);
   const bool in_place = reads_in_place(g);
@@ -199,42 +224,64 @@ void multiply_panel(const Gemm& g, const Tiling& tiling, Corner at, const float*
       in_place ? kDirectTiles[width / kLanes - 1].data() : kPackedTiles[width / kLanes - 1].data();
   const float* b = g.b + at.col * g.k;
   const Epilogue& e = g.epilogue;
-  const bool final = sums_are_final(e) && cols == width;
+  const bool fits = cols == width, final = sums_are_final(e) && fits;
   HWY_ALIGN float bias[kTileCols] = {};
   if (e.bias && e.alpha == 1) std::copy_n(e.bias + at.col, cols, bias);
-  const int64_t passes = std::max<int64_t>((g.k + kMaxSteps - 1) / kMaxSteps, 1), steps = (g.k + passes - 1) / passes;
-  for (int64_t first = 0, pass = 0; pass < passes; ++pass, first += steps) {
-    const int64_t count = std::min(steps, g.k - first);
-    const bool last = pass == passes - 1;
-    for (int64_t t = 0, row = 0; t < tiling.num_tiles; ++t) {
-      const int64_t height = tiling.height(t);
-      TileStart start{pass ? nullptr : bias, pass ? sums + row * kTileCols : nullptr, kTileCols};
-      if (!pass && final && e.residual.data)
-        start.matrix = e.residual.data + (at.row + row) * e.residual.row_stride + at.col,
-        start.stride = e.residual.row_stride;
+  float* result = g.c + at.row * g.c_stride + at.col;
+  float* carry = fits ? result : block.edge;
+  const int64_t carry_stride = fits ? g.c_stride : kTileCols, depth = block.last - block.first;
+  const int64_t passes = std::max<int64_t>((depth + kMaxSteps - 1) / kMaxSteps, 1),
+                steps = (depth + passes - 1) / passes;
+  for (int64_t done = 0, pass = 0; pass < passes; ++pass, done += steps) {
+    const int64_t first = block.first + done, count = std::min(steps, block.last - first);
+    const bool ends_block = pass == passes - 1, ends = ends_block && block.last == g.k, direct = ends && final;
+    for (int64_t t = 0, row = 0; t < block.tiling.num_tiles; ++t) {
+      const int64_t height = block.tiling.height(t);
+      TileStart start;
+      if (first == 0) {
+        start.bias = bias;
+        if (final && e.residual.data) {
+          start.matrix = e.residual.at(at.row + row, at.col);
+          start.stride = e.residual.row_stride;
+        }
+      } else {
+        start.matrix = pass ? block.sums + row * kTileCols : carry + row * carry_stride;
+        start.stride = pass ? kTileCols : carry_stride;
+      }
       // The first tiles bring in the next panel, each one of the lines of its steps.
       start.ahead = b + (t < kTileVectors ? width * g.k + t * kLanes : 0) + first * width;
-      const bool direct = last && final;
-      float* to = direct ? g.c + (at.row + row) * g.c_stride + at.col : sums + row * kTileCols;
+      const bool carries = direct || (ends_block && !ends);
+      float* to = carries ? carry + row * carry_stride : block.sums + row * kTileCols;
       const float* a =
-          in_place ? g.a.data + (at.row + row) * g.a.row_stride + first : packed + row * g.k + first * height;
-      tiles[height - 1](a, g.a.row_stride, b + first * width, count, start, to, direct ? g.c_stride : kTileCols);
-      if (last && !final) finish_tile(g, to, {at.row + row, at.col}, height, cols);
+          in_place ? g.a.data + (at.row + row) * g.a.row_stride + first : block.packed + row * depth + done * height;
+      tiles[height - 1](a, g.a.row_stride, b + first * width, count, start, to, carries ? carry_stride : kTileCols);
+      if (ends && !final) finish_tile(g, to, {at.row + row, at.col}, height, cols);
       row += height;
     }
   }
 }
 
-// Rows [row, row + rows) of c for the column panels [first, last). `scratch` takes sums, then the packed rows.
-void multiply_block(const Gemm& g, int64_t row, int64_t rows, int64_t first, int64_t last, float* scratch) {
+// Whether the epilogue still reads what c holds when its sums are complete.
+bool keeps_result_memory(const Gemm& g) {
+  return !sums_are_final(g.epilogue) && (g.epilogue.gate.data == g.c || g.epilogue.residual.data == g.c);
+}
+
+// Rows [row, row + rows) of c for the column panels [first, last), `depth` steps of k at a time.
+void multiply_block(const Gemm& g, int64_t row, int64_t rows, PanelRange panels, int64_t depth, float* scratch) {
   const bool in_place = reads_in_place(g);
-  const Tiling tiling(rows, in_place ? kDirectRows : kTileRows);
-  float* packed = scratch + rows * kTileCols;
-  for (int64_t t = 0, at = 0; t < tiling.num_tiles && !in_place; at += tiling.height(t), ++t) {
-    const MatrixRef a{g.a.data + (row + at) * g.a.row_stride, g.a.row_stride, g.a.col_stride};
-    pack_rows(a, static_cast<int>(tiling.height(t)), g.k, packed + at * g.k);
-  }
-  for (int64_t p = first; p < last; ++p) multiply_panel(g, tiling, {row, p * kTileCols}, packed, scratch);
+  float* edge = scratch + rows * kTileCols;
+  float* packed = edge + rows * kTileCols;
+  Block block{g, Tiling(rows, in_place ? kDirectRows : kTileRows), row, 0, 0, packed, scratch, edge};
+  do {
+    block.first = block.last;
+    block.last = std::min(g.k, block.first + depth);
+    const int64_t steps = block.last - block.first;
+    for (int64_t t = 0, at = 0; t < block.tiling.num_tiles && !in_place; at += block.tiling.height(t), ++t) {
+      const MatrixRef a{g.a.at(row + at, block.first), g.a.row_stride, g.a.col_stride};
+      pack_rows(a, static_cast<int>(block.tiling.height(t)), steps, packed + at * steps);
+    }
+    for (int64_t p = panels.first; p < panels.last; ++p) multiply_panel(block, p);
+  } while (block.last < g.k);
 }
 
 void multiply(const Gemm& g, void* scratch, int num_threads) {
@@ -242,11 +289,16 @@ void multiply(const Gemm& g, void* scratch, int num_threads) {
   const Split split = split_work(g.m, g.n, g.k, num_threads);
   const int64_t panels = (g.n + kTileCols - 1) / kTileCols;
   const int64_t thread_floats = thread_scratch_floats(split, g.k);
+  const int64_t depth = keeps_result_memory(g) ? g.k : depth_of(g.k);
+  const int64_t rows = std::max<int64_t>(split.block_rows * depth_of(g.k) / std::max<int64_t>(depth, 1), 1);
   parallel_for(split.num_blocks * split.num_ranges, 1, num_threads, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / split.num_ranges * split.block_rows, panel = i % split.num_ranges * split.panels;
-      multiply_block(g, row, std::min(split.block_rows, g.m - row), panel, std::min(panels, panel + split.panels),
-                     static_cast<float*>(scratch) + thread * thread_floats);
+      const PanelRange range{panel, std::min(panels, panel + split.panels)};
+      const int64_t end_row = std::min(row + split.block_rows, g.m);
+      for (int64_t at = row; at < end_row; at += rows)
+        multiply_block(g, at, std::min(rows, end_row - at), range, depth,
+                       static_cast<float*>(scratch) + thread * thread_floats);
     }
   });
 }

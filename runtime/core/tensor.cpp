@@ -1,5 +1,7 @@
 #include "plica/tensor.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -17,12 +19,15 @@ Result<Tensor> Tensor::zeros(DType dtype, Shape shape) {
       return Error(Code::kOutOfMemory,
                    "a tensor of shape " + to_string(shape) + " has more bytes than can be addressed");
   }
-  constexpr size_t kAlignment = 64;
+  constexpr size_t kAlignment = 64, kHugePage = size_t{1} << 21;
   const size_t padded = (bytes + kAlignment) / kAlignment * kAlignment;
-  void* data = std::aligned_alloc(kAlignment, padded);
+  const bool is_large = padded >= 2 * kHugePage;
+  void* data = is_large ? std::aligned_alloc(kHugePage, (padded + kHugePage - 1) / kHugePage * kHugePage)
+                        : std::aligned_alloc(kAlignment, padded);
   if (data == nullptr)
     return Error(Code::kOutOfMemory,
                  "no memory for a tensor of shape " + to_string(shape) + " (" + std::to_string(padded) + " bytes)");
+  if (is_large) madvise(data, padded, MADV_HUGEPAGE);  // a wish; where it is not granted, nothing is lost
   std::memset(data, 0, padded);
   Tensor tensor;
   tensor.type_ = {dtype, std::move(shape), {}};

@@ -1,22 +1,23 @@
 // The CPU building blocks against the clock: GFLOP/s of matrix products and attention at the shapes of real models.
 #include <benchmark/benchmark.h>
 
-#include <memory>
-#include <new>
 #include <vector>
 
 #include "ops/cpu/attention.h"
 #include "ops/cpu/gemm.h"
+#include "plica/tensor.h"
 
 namespace plica::cpu {
 namespace {
 
-struct Free {
-  void operator()(float* p) const { ::operator delete (p, std::align_val_t{64}); }
+struct Memory {
+  Tensor tensor;
+  float* get() { return tensor.as<float>(); }
 };
-using Memory = std::unique_ptr<float, Free>;
 
-Memory allocate(size_t bytes) { return Memory(static_cast<float*>(::operator new (bytes + 64, std::align_val_t{64}))); }
+Memory allocate(size_t bytes) {
+  return {*Tensor::zeros(DType::kF32, {static_cast<int64_t>(bytes / sizeof(float)) + 16})};
+}
 
 Memory values(int64_t count) {
   Memory memory = allocate(static_cast<size_t>(count) * sizeof(float));
@@ -31,8 +32,8 @@ void report(benchmark::State& state, double flops) {
 // Arguments: M, N, K.
 void multiply(benchmark::State& state, Activation activation) {
   const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
-  const Memory a = values(m * k), b = values(k * n), bias = values(n), c = values(m * n);
-  const Memory packed = allocate(packed_b_bytes(n, k)), scratch = allocate(gemm_scratch_bytes(m, n, k, 1));
+  Memory a = values(m * k), b = values(k * n), bias = values(n), c = values(m * n);
+  Memory packed = allocate(packed_b_bytes(n, k)), scratch = allocate(gemm_scratch_bytes(m, n, k, 1));
   pack_b({b.get(), n, 1}, n, k, packed.get(), 1);
   Gemm g{m, n, k, {a.get(), k, 1}, packed.get(), c.get(), n, {}};
   g.epilogue.bias = bias.get();
@@ -44,10 +45,8 @@ void multiply(benchmark::State& state, Activation activation) {
 // Arguments: L, D.
 void attend_all(benchmark::State& state) {
   const int64_t length = state.range(0), width = state.range(1), block = attention_block(length);
-  const Memory q = values(length * width), k = values(length * width), v = values(length * width),
-               y = values(length * width);
-  const Memory scratch = allocate(attention_scratch_bytes(width, width)),
-               terms = allocate(block_terms_bytes(length, length));
+  Memory q = values(length * width), k = values(length * width), v = values(length * width), y = values(length * width);
+  Memory scratch = allocate(attention_scratch_bytes(width, width)), terms = allocate(block_terms_bytes(length, length));
   AttentionHead head;
   head.num_queries = head.num_keys = length;
   head.width = head.value_width = width;
