@@ -22,6 +22,7 @@ constexpr Pass kPasses[] = {
     {"fuse_linear", fuse_linear},
     {"merge_projections", merge_projections},
     {"canonicalise_fused", canonicalise},
+    {"merge_rotary", merge_rotary},
     {"fold_weights", fold_weights},
     {"expand_scores", expand_scores, true},
     {"fuse_pointwise", fuse_pointwise},

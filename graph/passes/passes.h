@@ -19,6 +19,7 @@ Result<int> fuse_rotary(Graph& graph, ConstantStore& constants);
 Result<int> lower_pointwise(Graph& graph, ConstantStore& constants);
 Result<int> merge_equal(Graph& graph, ConstantStore& constants);
 Result<int> merge_projections(Graph& graph, ConstantStore& constants);
+Result<int> merge_rotary(Graph& graph, ConstantStore& constants);
 Result<int> remove_dead(Graph& graph, ConstantStore& constants);
 
 }  // namespace plica
