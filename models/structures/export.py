@@ -1,0 +1,75 @@
+"""Writes one of the structures of modules.py as an ONNX file, with inputs and expected outputs beside it.
+
+    python3 models/structures/export.py NAME FOLDER [--exporter dynamo|torchscript] [--seed N]
+
+NAME is one of cases.py (`--list` prints them). FOLDER receives NAME.onnx, NAME.npz (inputs) and NAME.expected.npz (what
+PyTorch computes, in fp64 where `--double` is given). Weights are random. Needs torch, onnx and onnxscript.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+
+import numpy as np
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cases  # noqa: E402
+
+
+def output_names(outputs):
+    return [f"output_{i}" for i in range(len(outputs))]
+
+
+def as_tuple(outputs):
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def export_onnx(module, case, inputs, path, exporter="dynamo"):
+    """The module with fixed shapes, or free batch and length where the case says so."""
+    names = list(inputs)
+    axes = {name: {0: "batch", 1: "length"} for name in names} if case.dynamic else None
+    options = {"input_names": names, "opset_version": 18, "dynamo": exporter == "dynamo"}
+    if exporter == "dynamo":
+        free = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length")}
+        options.update(dynamic_shapes={name: free for name in names} if case.dynamic else None, external_data=True,
+                       verbose=False)
+    else:
+        options["dynamic_axes"] = axes
+    with warnings.catch_warnings(), torch.inference_mode():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, tuple(inputs.values()), path, **options)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", choices=sorted(cases.CASES))
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    parser.add_argument("--exporter", choices=["dynamo", "torchscript"], default="dynamo")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and inputs")
+    parser.add_argument("--double", action="store_true", help="compute the expected outputs in fp64")
+    options = parser.parse_args()
+    if options.list:
+        for name, case in cases.CASES.items():
+            print(f"{name:28} {case.title}")
+        return
+    if options.folder is None:
+        parser.error("NAME and FOLDER are needed")
+    os.makedirs(options.folder, exist_ok=True)
+    case = cases.CASES[options.name]
+    module, inputs = cases.build(case, options.seed), cases.make_inputs(case, options.seed)
+    stem = os.path.join(options.folder, options.name)
+    np.savez(stem + ".npz", **{name: value.numpy() for name, value in inputs.items()})
+    export_onnx(module, case, inputs, stem + ".onnx", options.exporter)
+    if options.double:
+        module = module.double()
+        inputs = {name: value.double() if value.is_floating_point() else value for name, value in inputs.items()}
+    with torch.inference_mode():
+        outputs = as_tuple(module(**inputs))
+    np.savez(stem + ".expected.npz", **{name: y.numpy() for name, y in zip(output_names(outputs), outputs)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Plica beside PyTorch on one GPU: times, errors and peak memory of the structures in models/structures, as one table.
+
+    python3 tools/bench/cuda_table.py --plica build/tools/plica --out table [--cases a,b] [--precisions fp32,tf32,bf16]
+
+Writes table.jsonl (a row a measurement) and table.md. Every case is exported with torch.onnx.export (dynamo) from the
+very module that PyTorch runs. PyTorch runs eagerly, as a CUDA graph, compiled, and compiled in a CUDA graph; Plica runs
+the ONNX file. For all: inputs and outputs resident on the device; `ms` is the median of single calls between events,
+`mean_ms` the mean of 100 back-to-back calls. Errors are against the module in fp64 on the same device. Rows of one case
+and precision are measured one right after the other. Needs torch, onnx, onnxscript; transformers for the ESM-2 cases.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import torch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "models", "structures"))
+import cases  # noqa: E402
+import export  # noqa: E402
+
+MODES = ["eager", "graph", "compile", "compile+graph"]
+TORCH_DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def single_call_ms(call, repeat=30):
+    times = []
+    for _ in range(repeat):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end))
+    return statistics.median(times)
+
+
+def back_to_back_ms(call, budget_ms, repeat=100):
+    repeat = max(3, min(repeat, int(2000 / max(budget_ms, 1e-3))))
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(repeat):
+        call()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / repeat
+
+
+def in_graph(call):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = call()
+    return graph, kept
+
+
+def error(outputs, expected):
+    """The largest difference, and that over the largest expected value, of the worst output."""
+    worst = (0.0, 0.0)
+    for y, wanted in zip(outputs, expected):
+        difference = float((y.double() - wanted).abs().max())
+        worst = max(worst, (difference, difference / float(wanted.abs().max())))
+    return worst
+
+
+def cast(inputs, dtype):
+    return {name: value.to(dtype) if value.is_floating_point() else value for name, value in inputs.items()}
+
+
+class Case:
+    """One workload: the module on the device, its inputs, the expected outputs in fp64, the ONNX file."""
+
+    def __init__(self, name, folder):
+        self.name, self.case = name, cases.CASES[name]
+        self.inputs = cases.make_inputs(self.case)
+        self.module = cases.build(self.case)
+        self.path = os.path.join(folder, name + ".onnx")
+        np.savez(os.path.join(folder, name + ".npz"), **{k: v.numpy() for k, v in self.inputs.items()})
+        export.export_onnx(self.module, self.case, self.inputs, self.path)
+        self.module = self.module.cuda()
+        self.inputs = {k: v.cuda() for k, v in self.inputs.items()}
+        with torch.inference_mode():
+            double = self.module.double()
+            self.expected = [y.clone() for y in export.as_tuple(double(**cast(self.inputs, torch.float64)))]
+            self.module = self.module.float()
+        torch.cuda.empty_cache()
+
+    def run_torch(self, precision, mode):
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        dtype = TORCH_DTYPES[precision]
+        module, inputs = self.module.to(dtype), cast(self.inputs, dtype)
+        row = {}
+        with torch.inference_mode():
+            runner = module
+            if mode.startswith("compile"):
+                torch._dynamo.reset()
+                runner = torch.compile(module, dynamic=False)
+            began = time.time()
+            outputs = export.as_tuple(runner(**inputs))
+            torch.cuda.synchronize()
+            row["first_s"] = round(time.time() - began, 2)
+            row["error"], row["relative_error"] = error(outputs, self.expected)
+            del outputs
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+            call = lambda: runner(**inputs)  # noqa: E731
+            graph = None
+            if mode.endswith("graph"):
+                graph = in_graph(call)
+                call = graph[0].replay
+            for _ in range(3):
+                call()
+            row["ms"] = single_call_ms(call)
+            row["mean_ms"] = back_to_back_ms(call, row["ms"])
+            row["peak_mib"] = torch.cuda.max_memory_allocated() / 2**20
+        self.module.float()
+        return row
+
+    def run_plica(self, command, precision, folder):
+        out = os.path.join(folder, "outputs.npz")
+        ran = subprocess.run([*command, "bench", self.path, self.path[:-5] + ".npz", "--device", "cuda:0", "--precision",
+                              precision, "--repeat", "30", "--json", "--output", out],
+                             capture_output=True, text=True, timeout=180)
+        if ran.returncode != 0:
+            raise RuntimeError(" ".join(ran.stderr.split())[-400:])
+        measured = json.loads(ran.stdout.strip().splitlines()[-1])
+        with np.load(out) as arrays:
+            outputs = [torch.from_numpy(arrays[str(i)]).cuda() for i in range(len(self.expected))]
+        row = dict(zip(("error", "relative_error"), error(outputs, self.expected)))
+        row.update({key: measured[key] for key in ("host_us", "load_ms", "first_ms") if key in measured})
+        row["ms"] = statistics.median(measured["device_ms"])
+        row["mean_ms"] = measured["mean_ms"]
+        row["peak_mib"] = (measured["arena_bytes"] + measured["weights_bytes"]) / 2**20
+        return row
+
+
+def table(rows):
+    """Markdown: a line a case and precision; the fastest of PyTorch's modes beside ours."""
+    lines = ["| workload | precision | PyTorch ms (mode) | Plica ms | ratio | mean of 100, PyTorch / Plica | relative error | MiB |",
+             "|---|---|---|---|---|---|---|---|"]
+    keys = dict.fromkeys((row["case"], row["precision"]) for row in rows)
+    for case, precision in keys:
+        mine = [r for r in rows if (r["case"], r["precision"]) == (case, precision)]
+        ours = next((r for r in mine if r["system"] == "plica"), {})
+        peers = sorted((r for r in mine if r["system"] != "plica" and "ms" in r), key=lambda r: r["ms"])
+        best = peers[0] if peers else {}
+        show = lambda row, key, form="{:.4g}": form.format(row[key]) if key in row else "-"  # noqa: E731
+        ratio = f"{ours['ms'] / best['ms']:.2f}" if "ms" in ours and best else "-"
+        lines.append(
+            f"| {cases.CASES[case].title} | {precision} | {show(best, 'ms')} ({best.get('mode', '-')}) | "
+            f"{show(ours, 'ms') if 'ms' in ours else ours.get('failed', '-')[:80]} | {ratio} | "
+            f"{show(best, 'mean_ms')} / {show(ours, 'mean_ms')} | {show(best, 'relative_error', '{:.1e}')} / "
+            f"{show(ours, 'relative_error', '{:.1e}')} | {show(best, 'peak_mib', '{:.0f}')} / "
+            f"{show(ours, 'peak_mib', '{:.0f}')} |")
+    return "\n".join(lines) + "\n"
+
+
+def measure(row, run):
+    """The row with what run() found, or with why it failed."""
+    try:
+        row.update(run())
+    except Exception as failure:  # a peer that cannot run a case is a row too
+        row["failed"] = f"{type(failure).__name__}: {' '.join(str(failure).split())[:300]}"
+    torch.cuda.empty_cache()
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plica", required=True, help="the program, with options if it needs some")
+    parser.add_argument("--out", required=True, help="result files without their endings")
+    parser.add_argument("--cases", default=",".join(cases.CASES))
+    parser.add_argument("--precisions", default="fp32,tf32x3,tf32,bf16")
+    parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch")
+    parser.add_argument("--limit-s", type=float, default=1e9, help="start no further case after so long")
+    options = parser.parse_args()
+    began, rows = time.time(), []
+    with tempfile.TemporaryDirectory() as folder, open(options.out + ".jsonl", "w") as lines:
+
+        def keep(row):
+            rows.append(row)
+            print(json.dumps(row), file=lines, flush=True)
+            print({k: v for k, v in row.items() if k not in ("first_s",)}, flush=True)
+
+        for name in options.cases.split(","):
+            if time.time() - began > options.limit_s:
+                print(f"{name}: not run, the time is up")
+                continue
+            case = Case(name, folder)
+            for precision in options.precisions.split(","):
+                key = {"case": name, "precision": precision}
+                keep(measure({**key, "system": "plica"},
+                             lambda: case.run_plica(options.plica.split(), precision, folder)))
+                for mode in options.modes.split(",") if precision in TORCH_DTYPES else []:
+                    keep(measure({**key, "system": "torch " + torch.__version__, "mode": mode},
+                                 lambda: case.run_torch(precision, mode)))
+            del case
+    with open(options.out + ".md", "w") as page:
+        page.write(table(rows))
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
