@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <utility>
+#include <vector>
 
 #include "runtime/core/result.h"
 
@@ -22,16 +23,26 @@ class CudaGraph {
     return graph;
   }
 
-  CudaGraph(CudaGraph&& other) noexcept : exec_(std::exchange(other.exec_, nullptr)) {}
-  CudaGraph& operator=(CudaGraph&& other) noexcept { return std::swap(exec_, other.exec_), *this; }
+  CudaGraph(CudaGraph&& other) noexcept
+      : graph_(std::exchange(other.graph_, nullptr)), exec_(std::exchange(other.exec_, nullptr)) {}
+  CudaGraph& operator=(CudaGraph&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    std::swap(exec_, other.exec_);
+    return *this;
+  }
   ~CudaGraph();
 
   Status launch(cudaStream_t stream) const;
+  Result<std::vector<cudaGraphNodeType>> node_types() const;
+
+  // What a captured copy does in later launches: memory of the same kinds as before, on the same devices.
+  Status change_copy(cudaGraphNode_t copy, void* to, const void* from, size_t bytes);
 
  private:
-  explicit CudaGraph(cudaGraphExec_t exec) : exec_(exec) {}
+  CudaGraph(cudaGraph_t graph, cudaGraphExec_t exec) : graph_(graph), exec_(exec) {}
   static Status begin(cudaStream_t stream);
   static Result<CudaGraph> end(cudaStream_t stream);
+  cudaGraph_t graph_ = nullptr;  // its nodes name those of exec_
   cudaGraphExec_t exec_ = nullptr;
 };
 

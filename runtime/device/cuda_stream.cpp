@@ -15,8 +15,9 @@ CudaEvent::~CudaEvent() {
   if (event_ != nullptr) cudaEventDestroy(event_);
 }
 
-Status CudaEvent::record(cudaStream_t stream) {
-  return cuda_status(cudaEventRecord(event_, stream), "recording an event");
+Status CudaEvent::record(cudaStream_t stream, bool in_graph) {
+  const unsigned flags = in_graph ? cudaEventRecordExternal : cudaEventRecordDefault;
+  return cuda_status(cudaEventRecordWithFlags(event_, stream, flags), "recording an event");
 }
 
 Status CudaEvent::synchronize() const { return cuda_status(cudaEventSynchronize(event_), "waiting for the device"); }

@@ -16,7 +16,8 @@ class CudaEvent {
   CudaEvent& operator=(CudaEvent&& other) noexcept { return std::swap(event_, other.event_), *this; }
   ~CudaEvent();
 
-  Status record(cudaStream_t stream);
+  // `in_graph`: while a graph is captured, so that each launch of it records the event.
+  Status record(cudaStream_t stream, bool in_graph = false);
   Status synchronize() const;
   Result<float> ms_since(const CudaEvent& start) const;  // both made with timing, both reached
   cudaEvent_t get() const { return event_; }
