@@ -6,38 +6,39 @@
 #include "runtime/api/model_state.h"
 #include "runtime/core/dtype.h"
 #include "runtime/core/result.h"
-#include "runtime/device/arena.h"
-#include "runtime/exec/executor.h"
+#include "runtime/exec/plan_runner.h"
 #include "tools/command.h"
 
 namespace plica {
 namespace {
 
-// The outputs of one run of a plan. Owns what they lie in.
+// The outputs of one run of a plan, in the host's memory. Owns what they lie in.
 struct PlanRun {
   std::shared_ptr<const Planned> planned;
-  Arena arena;
+  std::unique_ptr<PlanRunner> runner;
   std::vector<TensorView> outputs;
 };
 
-Result<PlanRun> run_plan(std::shared_ptr<const Planned> planned, const std::vector<TensorView>& inputs) {
+Result<PlanRun> run_plan(std::shared_ptr<const Planned> planned, const std::shared_ptr<DeviceContext>& context,
+                         const std::vector<TensorView>& inputs) {
   PlanRun run;
   run.planned = std::move(planned);
-  const Plan& plan = *run.planned->plan;
-  PLICA_CHECK(run.arena.grow(std::max<size_t>(plan.arena_bytes, 1)));
-  Executor executor(run.planned->plan, run.arena.base());
-  for (size_t i = 0; i < inputs.size(); ++i) executor.bind_input(i, inputs[i].data);
-  PLICA_CHECK(executor.run());
-  for (size_t i = 0; i < plan.outputs.size(); ++i) run.outputs.push_back({plan.outputs[i], executor.output(i)});
+  PLICA_TRY(run.runner, make_runner(context));
+  PLICA_CHECK(run.runner->prepare(run.planned->plan));
+  for (size_t i = 0; i < inputs.size(); ++i) PLICA_CHECK(run.runner->bind_input(i, inputs[i].data));
+  PLICA_CHECK(run.runner->run());
+  const std::vector<TensorType>& types = run.planned->plan->outputs;
+  for (size_t i = 0; i < types.size(); ++i) run.outputs.push_back({types[i], run.runner->output(i)});
   return run;
 }
 
+// On the CPU, whatever the model's device.
 Result<PlanRun> run_plain(Model::State& model, const std::vector<TensorView>& inputs) {
   PlanOptions options;
   options.reference = true;
   PlanCache plans(model.source, options, model.constants, 1);
   PLICA_TRY(std::shared_ptr<const Planned> planned, plans.get(inputs));
-  return run_plan(std::move(planned), inputs);
+  return run_plan(std::move(planned), host_context(1), inputs);
 }
 
 Tolerance tolerance_for(DType dtype, const VerifyTolerance& given) {
@@ -55,7 +56,7 @@ Result<std::vector<VerifiedOutput>> verify(Model::State& model, const std::vecto
   std::vector<TensorView> views;
   for (const Tensor& tensor : inputs) views.push_back(tensor.view());
   PLICA_TRY(std::shared_ptr<const Planned> planned, model.plan(views));
-  PLICA_TRY(const PlanRun found, run_plan(std::move(planned), views));
+  PLICA_TRY(const PlanRun found, run_plan(std::move(planned), model.context, views));
   PLICA_TRY(const PlanRun plain, run_plain(model, views).context("running the reference plan"));
   std::vector<VerifiedOutput> outputs;
   for (size_t i = 0; i < plain.outputs.size(); ++i) {

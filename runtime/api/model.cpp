@@ -9,7 +9,6 @@
 #include "runtime/api/model_state.h"
 #include "runtime/api/session_state.h"
 #include "runtime/core/shape.h"
-#include "runtime/device/processors.h"
 
 namespace plica {
 namespace {
@@ -37,19 +36,16 @@ std::string disagreement(const std::vector<Port>& ports, std::span<const TensorV
 }
 
 Result<PlanOptions> plan_options(const LoadOptions& options) {
-  if (options.device.starts_with("cuda"))
-    return Error(Code::kUnsupported, "device '" + options.device + "': this build has no CUDA backend");
-  if (options.device != "cpu")
-    return Error(Code::kInvalidInput, "device '" + options.device + "', wanted cpu or cuda:N");
-  if (options.precision != Precision::kFile && options.precision != Precision::kF32)
-    return Error(Code::kUnsupported, "the CPU backend computes in the file's own types only");
-  if (options.num_threads < 0)
-    return Error(Code::kInvalidInput, std::to_string(options.num_threads) + " threads, wanted 0 or more");
+  PLICA_TRY(std::shared_ptr<DeviceContext> context, open_device(options.device, options.num_threads));
   PlanOptions plan;
-  plan.device.num_threads = options.num_threads > 0 ? options.num_threads : num_processors();
+  plan.device = context->traits();
+  if (plan.device.device == Device::kCpu && options.precision != Precision::kFile &&
+      options.precision != Precision::kF32)
+    return Error(Code::kUnsupported, "the CPU backend computes in the file's own types only");
   plan.precision = options.precision;
   plan.skip_passes = options.skip_passes;
   plan.memory_limit_bytes = options.memory_limit_bytes;
+  if (plan.device.device != Device::kCpu) plan.context = std::move(context);
   return plan;
 }
 
@@ -71,6 +67,7 @@ Model::State::State(Source model_source, LoadOptions load_options, PlanOptions p
     : source(std::move(model_source)),
       options(std::move(load_options)),
       stats(load_stats),
+      context(plan_options.context != nullptr ? plan_options.context : host_context(plan_options.device.num_threads)),
       inputs(infos_of(source.inputs)),
       outputs(infos_of(source.outputs)),
       plans(source, std::move(plan_options), constants, options.num_plans) {}
@@ -133,7 +130,10 @@ Result<size_t> Model::forecast(const std::vector<Shape>& input_shapes) const {
 }
 
 Result<Session> Model::session() const {
-  return guarded([&]() -> Result<Session> { return Session(std::make_unique<Session::State>(state_)); });
+  return guarded([&]() -> Result<Session> {
+    PLICA_TRY(std::unique_ptr<PlanRunner> runner, make_runner(state_->context));
+    return Session(std::make_unique<Session::State>(state_, std::move(runner)));
+  });
 }
 
 }  // namespace plica

@@ -8,6 +8,7 @@
 
 #include "ops/constant.h"
 #include "plica/model.h"
+#include "runtime/device/device_context.h"
 #include "runtime/exec/plan_cache.h"
 #include "runtime/exec/signature.h"
 
@@ -30,12 +31,19 @@ struct Model::State {
   // The plan for these inputs (in the order of the source's); data may be null where no shape depends on it.
   Result<std::shared_ptr<const Planned>> plan(std::span<const TensorView> inputs);
 
+  // Whether the device reads that memory in place and the host does not.
+  bool is_on_device(const void* memory) const {
+    return context->traits().device != Device::kCpu && memory != nullptr &&
+           context->kind_of(memory) != MemoryKind::kHost;
+  }
+
   // kInvalidInput with what was found and wanted where dtype, rank or a fixed size is not that of the port.
   Status check_input(size_t index, const TensorType& type) const;
 
   const Source source;
   const LoadOptions options;
   const LoadStats stats;
+  const std::shared_ptr<DeviceContext> context;
   std::vector<TensorInfo> inputs, outputs;
   ConstantStore constants;
   PlanCache plans;

@@ -21,10 +21,12 @@ bool overlap(const TensorView& a, const TensorView& b) {
 
 }  // namespace
 
-Session::State::State(std::shared_ptr<Model::State> model_state)
+Session::State::State(std::shared_ptr<Model::State> model_state, std::unique_ptr<PlanRunner> plan_runner)
     : model(std::move(model_state)),
+      runner(std::move(plan_runner)),
       inputs_(model->source.inputs.size()),
       dense_inputs_(model->source.inputs.size()),
+      host_inputs_(model->source.inputs.size()),
       bound_outputs_(model->source.outputs.size()) {}
 
 Status Session::State::bind(size_t index, const TensorView& view) {
@@ -41,11 +43,18 @@ Status Session::State::bind(size_t index, const TensorView& view) {
   dense.type.dtype = view.type.dtype;
   dense.type.shape = view.type.shape;
   dense.data = view.data;
+  input.is_on_device = model->is_on_device(view.data);
+  host_inputs_[index].type = dense.type;
+  host_inputs_[index].data = input.is_on_device ? nullptr : dense.data;
   if (is_readable_in_place(view)) return {};
+  if (input.is_on_device)
+    return Error(Code::kInvalidInput, "input '" + model->source.inputs[index].name +
+                                          "': found memory of the device with gaps or askew, wanted it dense and "
+                                          "aligned to its elements");
   if (input.staged.type() != dense.type) {
     PLICA_TRY(input.staged, Tensor::zeros(view.type.dtype, view.type.shape));
   }
-  dense.data = input.staged.data();
+  host_inputs_[index].data = dense.data = input.staged.data();
   return {};
 }
 
@@ -93,6 +102,36 @@ void Session::State::stage(Input& input) const {
   kernels(copy_op, Device::kCpu).back().run(&attrs, args);
 }
 
+bool Session::State::needs_value(size_t index) const {
+  return inputs_[index].is_on_device && model->plans.reads_value(index);
+}
+
+Status Session::State::fetch_values() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!needs_value(i)) continue;
+    const TensorType& type = dense_inputs_[i].type;
+    if (inputs_[i].value.type() != type) {
+      PLICA_TRY(inputs_[i].value, Tensor::zeros(type.dtype, type.shape));
+    }
+    PLICA_CHECK(model->context->copy(inputs_[i].value.data(), dense_inputs_[i].data, inputs_[i].value.num_bytes(),
+                                     runner->stream()));
+    host_inputs_[i].data = inputs_[i].value.data();
+  }
+  return {};
+}
+
+// Planning may find that it needs the value of an input which is on the device.
+Result<std::shared_ptr<const Planned>> Session::State::find_plan() {
+  while (true) {
+    auto found = model->plan(host_inputs_);
+    if (found) return found;
+    bool any_new = false;
+    for (size_t i = 0; i < inputs_.size(); ++i) any_new |= host_inputs_[i].data == nullptr && needs_value(i);
+    if (!any_new) return found;
+    PLICA_CHECK(fetch_values());
+  }
+}
+
 Status Session::State::prepare() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i].is_bound)
@@ -100,25 +139,36 @@ Status Session::State::prepare() {
                                             to_string(model->source.inputs[i]));
     if (dense_inputs_[i].data != inputs_[i].view.data) stage(inputs_[i]);
   }
-  if (planned != nullptr && planned->fits(dense_inputs_)) return {};
-  PLICA_TRY(std::shared_ptr<const Planned> wanted, model->plan(dense_inputs_));
-  PLICA_CHECK(arena_.grow(std::max<size_t>(wanted->plan->arena_bytes, 1)));
-  executor_ = std::make_unique<Executor>(wanted->plan, arena_.base());
+  if (planned != nullptr && planned->reads_values) PLICA_CHECK(fetch_values());
+  if (planned != nullptr && planned->fits(host_inputs_)) return {};
+  PLICA_TRY(std::shared_ptr<const Planned> wanted, find_plan());
+  PLICA_CHECK(runner->prepare(wanted->plan));
   planned = std::move(wanted);
   outputs.clear();
   for (const TensorType& type : planned->plan->outputs) outputs.push_back({type, nullptr});
   return {};
 }
 
-Status Session::State::run(std::span<double> step_ms) {
+Status Session::State::bind_ports() {
   PLICA_CHECK(prepare());
-  for (size_t i = 0; i < dense_inputs_.size(); ++i) executor_->bind_input(i, dense_inputs_[i].data);
+  for (size_t i = 0; i < dense_inputs_.size(); ++i) PLICA_CHECK(runner->bind_input(i, dense_inputs_[i].data));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (bound_outputs_[i].data != nullptr) PLICA_CHECK(check_output(i));
-    executor_->bind_output(i, bound_outputs_[i].data);
-    outputs[i].data = executor_->output(i);
+    PLICA_CHECK(runner->bind_output(i, bound_outputs_[i].data));
   }
-  return executor_->run(step_ms);
+  return {};
+}
+
+Status Session::State::trace(std::span<double> step_times) {
+  PLICA_CHECK(bind_ports());
+  return runner->trace(step_times);
+}
+
+Status Session::State::run(std::span<double> step_ms) {
+  PLICA_CHECK(bind_ports());
+  PLICA_CHECK(runner->run(step_ms));
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i].data = runner->output(i);
+  return {};
 }
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -136,6 +186,14 @@ Status Session::bind_output(size_t index, const TensorView& output) {
 
 Status Session::run() {
   return guarded([&] { return state_->run(); });
+}
+
+Status Session::synchronize() {
+  return guarded([&] { return state_->runner->synchronize(); });
+}
+
+Status Session::set_stream(void* stream) {
+  return guarded([&] { return state_->runner->set_stream(stream); });
 }
 
 const std::vector<TensorView>& Session::outputs() const { return state_->outputs; }

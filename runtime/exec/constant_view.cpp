@@ -11,6 +11,7 @@ Place constant_view(Place place) {
   std::string key = base.key;
   key.append("[").append(to_string(place.type)).append(" by ").append(to_string(AttrValue(place.type.strides)));
   key.append(" at ").append(std::to_string(place.offset_bytes)).append("]");
+  if (place.base == nullptr) place.base = place.constant;
   const void* data = static_cast<const std::byte*>(base.data) + place.offset_bytes;
   place.offset_bytes = 0;
   place.constant = std::make_shared<const Constant>(Constant{place.type, data, base.owner, std::move(key)});

@@ -49,7 +49,7 @@ class Drafter {
 
   Place add_buffer(Buffer buffer, TensorType type) {
     draft_.buffers.push_back(buffer);
-    return {buffer.kind, static_cast<int>(draft_.buffers.size()) - 1, 0, nullptr, std::move(type)};
+    return {buffer.kind, static_cast<int>(draft_.buffers.size()) - 1, 0, nullptr, std::move(type), nullptr};
   }
 
   void place_given_values() {
@@ -65,12 +65,18 @@ class Drafter {
     }
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
       const ValueId id = graph_.inputs()[i];
-      set_value(id, add_buffer({Kind::kInput, static_cast<int>(i), 0, 0, false}, graph_.type(id)));
+      const size_t bytes = on_host_ ? 0 : num_bytes(graph_.type(id));
+      set_value(id, add_buffer({Kind::kInput, static_cast<int>(i), bytes, 0, false}, graph_.type(id)));
     }
     for (size_t i = 0; i < values_.size(); ++i) {
       const Value& value = graph_.value(static_cast<ValueId>(i));
-      if (value.constant != nullptr) values_[i] = {Kind::kConstant, 0, 0, value.constant, value.type};
+      if (value.constant != nullptr) values_[i] = constant_place(value.constant);
     }
+  }
+
+  static Place constant_place(ConstantPtr constant) {
+    const TensorType type = constant->type;
+    return {Kind::kConstant, 0, 0, std::move(constant), type, nullptr};
   }
 
   void set_value(ValueId id, Place place) {
@@ -112,8 +118,7 @@ class Drafter {
     if (dense_[at(id)].kind != Kind::kAbsent) return dense_[at(id)];
     if (place.kind == Kind::kConstant) {
       PLICA_TRY(ConstantPtr constant, dense_constant(*place.constant, constants_));
-      const TensorType type = constant->type;
-      return dense_[at(id)] = {Kind::kConstant, 0, 0, std::move(constant), type};
+      return dense_[at(id)] = constant_place(std::move(constant));
     }
     const TensorType type{place.type.dtype, place.type.shape, {}};
     Place copy = add_buffer({Kind::kArena, 0, num_bytes(type), 1, false}, type);
@@ -134,13 +139,21 @@ class Drafter {
     return add_step(std::move(step), std::move(choice));
   }
 
-  // Of element (0, ..., 0), as far as it is known before memory is planned; buffers start at multiples of 64.
+  // Of element (0, ..., 0), as far as it is known before memory is planned; buffers start at multiples of 64, constants on a
+  // device with a queue too.
   int64_t alignment(const Place& place) const {
-    const auto element = static_cast<int64_t>(size_of(place.type.dtype));
-    if (place.kind == Kind::kConstant) return alignment_of(reinterpret_cast<intptr_t>(place.constant->data));
+    if (place.kind == Kind::kConstant) {
+      const auto address = reinterpret_cast<intptr_t>(place.constant->data);
+      if (on_host_) return alignment_of(address);
+      return alignment_of(place.base != nullptr ? address - reinterpret_cast<intptr_t>(place.base->data) : 0);
+    }
     const Buffer& buffer = draft_.buffers[at(place.index)];
-    if (buffer.kind != Kind::kArena || buffer.is_result) return element;
-    return alignment_of(place.offset_bytes);
+    const bool is_bound = buffer.kind != Kind::kArena || buffer.is_result;
+    return on_host_ && is_bound ? bound_alignment(place.type) : alignment_of(place.offset_bytes);
+  }
+  // Of memory that the caller may bring; where work is queued, what lies askew is copied.
+  int64_t bound_alignment(const TensorType& type) const {
+    return on_host_ ? static_cast<int64_t>(size_of(type.dtype)) : static_cast<int64_t>(kMemoryAlignment);
   }
   static int64_t alignment_of(intptr_t address) {
     const intptr_t bits = address | 64;
@@ -163,7 +176,7 @@ class Drafter {
     for (ValueId id : node.outputs) {
       request.out.push_back(graph_.type(id));
       request.preferred.push_back(options_.reference ? Strides{} : preferred_strides(graph_, id));
-      request.out_alignments.push_back(is_result_[at(id)] ? static_cast<int64_t>(size_of(graph_.type(id).dtype)) : 64);
+      request.out_alignments.push_back(is_result_[at(id)] ? bound_alignment(graph_.type(id)) : 64);
     }
     PLICA_TRY(KernelChoice choice, choose_kernel(request));
     for (size_t i : choice.to_copy) {
@@ -243,6 +256,7 @@ class Drafter {
 
   const Graph& graph_;
   const PlanOptions& options_;
+  const bool on_host_ = options_.context == nullptr;
   ConstantStore& constants_;
   Draft draft_;
   std::vector<Place> values_, dense_;  // by ValueId; kAbsent until made

@@ -49,6 +49,11 @@ std::vector<std::vector<size_t>> copies_to_try(const KernelRequest& request) {
   return sets;
 }
 
+// The plain kernel of a backend: `ref`, or the last one, which takes most.
+bool is_plain(const Kernels& all, const Kernel& kernel, bool reference) {
+  return kernel.name == "ref" || (reference && all.back().name != "ref" && &kernel == &all.back());
+}
+
 bool wants_layout(const KernelRequest& request) {
   for (const Strides& strides : request.preferred)
     if (!strides.empty()) return true;
@@ -64,7 +69,7 @@ Result<KernelChoice> choose_kernel(const KernelRequest& request) {
   const auto attempt = [&](bool ref, const std::vector<size_t>& set) {
     Attempt operands(request, set);
     for (const Kernel& kernel : all) {
-      if ((kernel.name == "ref") != ref) continue;
+      if (is_plain(all, kernel, request.options->reference) != ref) continue;
       if (const char* why = operands.declines(kernel, false); why != nullptr) {
         if (set.empty()) choice.declined.push_back({kernel.name, why});
         continue;

@@ -7,6 +7,7 @@
 #include "runtime/exec/plan.h"
 #include "runtime/exec/scheduler.h"
 #include "runtime/exec/team_size.h"
+#include "runtime/exec/upload.h"
 
 namespace plica {
 namespace {
@@ -31,8 +32,14 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft) {
         lifetime.last = std::max(lifetime.last, i);
       }
   }
-  for (Lifetime& lifetime : lifetimes)
-    if (lifetime.last < lifetime.first) lifetime = {};
+  for (size_t i = 0; i < lifetimes.size(); ++i) {
+    Lifetime& lifetime = lifetimes[i];
+    if (lifetime.last < lifetime.first) {
+      lifetime = {};
+    } else if (draft.buffers[i].kind == Kind::kInput && draft.buffers[i].bytes > 0) {
+      lifetime.first = 0;  // it is copied before the first step
+    }
+  }
   for (int i = 0; i < num_steps; ++i) lifetimes.push_back({draft.steps[static_cast<size_t>(i)].scratch_bytes, i, i});
   return lifetimes;
 }
@@ -52,15 +59,20 @@ void place_steps(const std::vector<Buffer>& buffers, const MemoryPlan& memory, P
     for (Place& place : step.out) settle(place);
     step.scratch_offset = static_cast<int64_t>(memory.offsets[buffers.size() + i]);
   }
+  plan.input_places.resize(plan.inputs.size());
   plan.output_places.resize(plan.outputs.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].kind != Kind::kOutput) continue;
-    const auto output = static_cast<size_t>(buffers[i].index);
-    plan.output_places[output] = {Kind::kArena, 0, static_cast<int64_t>(memory.offsets[i]), nullptr,
-                                  plan.outputs[output]};
+    const auto port = static_cast<size_t>(buffers[i].index);
+    const auto place = [&](const TensorType& type) {
+      return Place{Kind::kArena, 0, static_cast<int64_t>(memory.offsets[i]), nullptr, type, nullptr};
+    };
+    if (buffers[i].kind == Kind::kOutput) plan.output_places[port] = place(plan.outputs[port]);
+    if (buffers[i].kind == Kind::kInput && plan.lifetimes[i].bytes > 0)
+      plan.input_places[port] = place(plan.inputs[port]);
   }
 }
 
+// Of what the steps read in the host's memory.
 size_t weights_bytes(const Plan& plan) {
   std::unordered_set<const void*> seen;
   size_t bytes = 0;
@@ -89,6 +101,7 @@ Status check_limit(const Plan& plan, size_t limit) {
 Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants) {
   const auto start = std::chrono::steady_clock::now();
   const TeamSize team(options.device.num_threads);
+  const DeviceScope scope(options.context.get());
   const PipelineOptions passes{
       .skip = options.skip_passes, .reference = options.reference, .extra = options.extra_passes};
   PLICA_TRY(PassReport report, run_pipeline(graph, passes, constants));
@@ -103,6 +116,7 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   }
   plan->passes = std::move(report.passes);
   plan->device = options.device;
+  plan->device_name = options.context != nullptr ? options.context->name() : "cpu";
   plan->lifetimes = lifetimes_of(draft);
   plan->memory = plan_memory(plan->lifetimes);
   plan->arena_bytes = plan->memory.arena_bytes;
@@ -110,6 +124,9 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   plan->steps = std::move(draft.steps);
   place_steps(draft.buffers, plan->memory, *plan);
   plan->weights_bytes = weights_bytes(*plan);
+  if (options.context != nullptr) {
+    PLICA_TRY(plan->weights_bytes, upload_constants(*plan, *options.context, constants));
+  }
   count_structures(graph, order, *plan);
   plan->plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return plan;

@@ -10,6 +10,7 @@ std::string to_text(const Place& place) {
     case Place::Kind::kInput: return "in" + std::to_string(place.index) + "+" + std::to_string(place.offset_bytes);
     case Place::Kind::kOutput: return "out" + std::to_string(place.index) + "+" + std::to_string(place.offset_bytes);
     case Place::Kind::kConstant: return "const";
+    case Place::Kind::kTable: return "table" + std::to_string(place.index) + "+" + std::to_string(place.offset_bytes);
   }
   return {};
 }

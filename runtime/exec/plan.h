@@ -9,18 +9,20 @@
 
 #include "graph/graph.h"
 #include "graph/pipeline.h"
+#include "runtime/device/device_context.h"
 #include "runtime/exec/memory_plan.h"
 
 namespace plica {
 
 // Where an operand of a step lives. Views share the place of what they look at, with another offset and other strides.
 struct Place {
-  enum class Kind : uint8_t { kAbsent, kArena, kInput, kOutput, kConstant };
+  enum class Kind : uint8_t { kAbsent, kArena, kInput, kOutput, kConstant, kTable };
   Kind kind = Kind::kAbsent;
-  int index = 0;             // of the graph's input or output
+  int index = 0;             // of the graph's input or output, or of the plan's table
   int64_t offset_bytes = 0;  // of element (0, ..., 0), from the start of that memory
-  ConstantPtr constant;      // for kConstant
+  ConstantPtr constant;      // for kConstant; in memory of the plan's device
   TensorType type;           // with strides
+  ConstantPtr base;          // the constant that `constant` is a view of; null: it is none
 };
 
 struct Declined {
@@ -46,15 +48,20 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<TensorType> inputs, outputs;  // of the graph, dense
   std::vector<std::string> output_names;
-  std::vector<Place> output_places;                    // where an output lies when the caller binds no memory for it
-  size_t arena_bytes = 0;                              // with the places of unbound outputs
+  std::vector<Place> output_places;  // where an output lies when the caller binds no memory for it
+  std::vector<Place>
+      input_places;  // where copies of the inputs lie, on a device with a queue; kAbsent: nobody reads it
+  std::vector<ConstantPtr>
+      tables;              // constants made of sizes, in the host's memory: each session copies them to its device
+  size_t arena_bytes = 0;  // with the places of unbound outputs and of copied inputs
   std::vector<Lifetime> lifetimes;                     // of what lies in the arena, scratch too
   MemoryPlan memory;                                   // where it lies
-  size_t weights_bytes = 0;                            // constants that the steps read, derived ones too
+  size_t weights_bytes = 0;                            // constants that the steps read, derived ones and tables too
   double plan_ms = 0;                                  // specialising, passes and planning
   std::map<std::string, int, std::less<>> structures;  // {"attention": 2, ...}
   std::vector<PassRun> passes;                         // what the graph went through
   DeviceTraits device;
+  std::string device_name;  // "cpu", "cuda:0"
 
   std::string to_text() const;  // a line a step, then the memory table
 };
@@ -66,6 +73,8 @@ struct PlanOptions {
   bool reference = false;                     // no fusion, `ref` kernels only: what `verify` compares with
   std::vector<Pass> extra_passes = {};        // run behind the pipeline's own
   size_t memory_limit_bytes = 0;              // of the arena; 0: none. Over it: kOutOfMemory that says what is needed
+  std::shared_ptr<DeviceContext> context =
+      {};  // of `device`, where its work is queued; null: the plan runs on the host
 };
 
 // Fuses, picks kernels and places every tensor. Consumes the graph.

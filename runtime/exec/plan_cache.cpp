@@ -40,7 +40,9 @@ Result<std::shared_ptr<const Planned>> PlanCache::get(std::span<const TensorView
     } publisher{*this, key, nullptr};
     PLICA_TRY(std::shared_ptr<const Plan> plan, make(signature));
     if (plan == nullptr) continue;
-    publisher.planned = std::make_shared<const Planned>(Planned{std::move(signature), std::move(plan)});
+    const bool reads_values = std::any_of(signature.values.begin(), signature.values.end(),
+                                          [](const std::optional<Tensor>& value) { return value.has_value(); });
+    publisher.planned = std::make_shared<const Planned>(Planned{std::move(signature), std::move(plan), reads_values});
     return publisher.planned;
   }
 }
@@ -122,6 +124,11 @@ void PlanCache::publish(const std::string& key, std::shared_ptr<const Planned> p
     }
   }
   changed_.notify_all();
+}
+
+bool PlanCache::reads_value(size_t input) const {
+  const std::lock_guard lock(mutex_);
+  return !value_inputs_[input].empty();
 }
 
 size_t PlanCache::num_made() const {

@@ -17,6 +17,7 @@ namespace plica {
 struct Planned {
   Signature signature;
   std::shared_ptr<const Plan> plan;
+  bool reads_values = false;  // some of the inputs' values decide
 
   // Whether the plan fits these inputs: types, and the values that it depends on. Allocates nothing.
   bool fits(std::span<const TensorView> inputs) const;
@@ -33,7 +34,8 @@ class PlanCache {
   // A plan that is not kept.
   Result<std::shared_ptr<Plan>> plan_once(std::span<const TensorView> inputs);
 
-  size_t num_made() const;  // plans made and kept so far
+  bool reads_value(size_t input) const;  // whether some shape is known to depend on its value
+  size_t num_made() const;               // plans made and kept so far
 
  private:
   struct Slot {

@@ -4,6 +4,7 @@
 #include "runtime/api/model_state.h"
 #include "runtime/api/session_state.h"
 #include "tests/allocation/counted_malloc.h"
+#include "tests/harness/test_device.h"
 #include "tests/harness/transformer_layer.h"
 
 namespace plica {
@@ -13,7 +14,7 @@ class SecondRun : public testing::TestWithParam<int> {};
 
 TEST_P(SecondRun, AllocatesNothing) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer has taken over malloc";
-  auto model = Model::State::make(text_source(kTransformerLayer), {.num_threads = GetParam()});
+  auto model = Model::State::make(text_source(kTransformerLayer), {.device = test_device(), .num_threads = GetParam()});
   ASSERT_TRUE(model) << to_string(model.error());
   Session session = *model->session();
   Tensor ids = *Tensor::zeros(DType::kI64, {2, 9}), mask = *Tensor::zeros(DType::kBool, {2, 1, 1, 9});
@@ -23,7 +24,8 @@ TEST_P(SecondRun, AllocatesNothing) {
   const auto run = [&](const TensorView& view) {
     return session.bind(0, view) && session.bind(1, kept) && session.run();
   };
-  if (!run(tokens)) FAIL() << to_string(session.run().error());
+  for (int i = tests_the_cpu() ? 1 : 2; i > 0; --i)  // on a GPU the second makes the graph
+    if (!run(tokens)) FAIL() << to_string(session.run().error());
   const int64_t before = num_allocations();
   const bool same_memory = run(tokens), other_memory = run(other_tokens);
   EXPECT_EQ(num_allocations() - before, 0);

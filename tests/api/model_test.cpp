@@ -10,6 +10,7 @@
 #include "runtime/api/model_state.h"
 #include "tests/harness/onnx_model.h"
 #include "tests/harness/temp_folder.h"
+#include "tests/harness/test_device.h"
 #include "tests/harness/transformer_layer.h"
 
 namespace plica {
@@ -18,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 Model layer_model(int num_threads = 1) {
-  return *Model::State::make(text_source(kTransformerLayer), {.num_threads = num_threads});
+  return *Model::State::make(text_source(kTransformerLayer), {.device = test_device(), .num_threads = num_threads});
 }
 
 std::map<std::string, Tensor> layer_inputs(int64_t batch, int64_t length) {
@@ -121,7 +122,7 @@ TEST_F(ModelFile, LoadsAndRuns) {
   onnx::add_input(*proto.mutable_graph(), "x", {-1, 3});
   onnx::add_node(*proto.mutable_graph(), "Softmax", {"x"}, {"y"});
   onnx::add_output(*proto.mutable_graph(), "y");
-  const auto model = Model::load(write("softmax.onnx", proto.SerializeAsString()));
+  const auto model = Model::load(write("softmax.onnx", proto.SerializeAsString()), {.device = test_device()});
   ASSERT_TRUE(model) << to_string(model.error());
   EXPECT_EQ(model->inputs()[0].name, "x");
   EXPECT_EQ(model->inputs()[0].symbols[0], "d0");

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "loaders/onnx/lower.h"
 #include "loaders/onnx/tensor_proto.h"
-#include "runtime/device/arena.h"
-#include "runtime/exec/executor.h"
 #include "runtime/exec/signature.h"
 
 namespace plica::test {
@@ -99,21 +96,6 @@ Result<Graph> specialised(const onnx::Module& module, const std::vector<Tensor>&
     }
     if (!progress) return Error(Code::kInternal, "lowering asks for values that it has");
   }
-}
-
-Result<std::vector<Tensor>> run_plan(std::shared_ptr<const Plan> plan, const std::vector<Tensor>& inputs) {
-  Arena arena;
-  PLICA_CHECK(arena.grow(std::max<size_t>(plan->arena_bytes, 1)));
-  Executor executor(plan, arena.base());
-  for (size_t i = 0; i < inputs.size(); ++i) executor.bind_input(i, inputs[i].data());
-  PLICA_CHECK(executor.run());
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < plan->outputs.size(); ++i) {
-    PLICA_TRY(Tensor output, Tensor::zeros(plan->outputs[i].dtype, plan->outputs[i].shape));
-    if (output.num_bytes() > 0) std::memcpy(output.data(), executor.output(i), output.num_bytes());
-    outputs.push_back(std::move(output));
-  }
-  return outputs;
 }
 
 std::map<std::string, int> structures_of(const Graph& graph) {

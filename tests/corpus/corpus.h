@@ -8,7 +8,6 @@
 #include "graph/graph.h"
 #include "loaders/onnx/module.h"
 #include "plica/tensor.h"
-#include "runtime/exec/plan.h"
 
 namespace plica::test {
 
@@ -38,9 +37,6 @@ std::string corpus_is_absent();
 
 // The module specialised to the shapes (and, where shapes hang on them, the values) of these inputs.
 Result<Graph> specialised(const onnx::Module& module, const std::vector<Tensor>& inputs);
-
-// The outputs of one run of a plan.
-Result<std::vector<Tensor>> run_plan(std::shared_ptr<const Plan> plan, const std::vector<Tensor>& inputs);
 
 // "attention": 2, "layer_norm": 6, ... of a graph behind the pipeline.
 std::map<std::string, int> structures_of(const Graph& graph);

@@ -5,6 +5,7 @@
 #include "loaders/onnx/lower.h"
 #include "runtime/api/model_state.h"
 #include "tests/corpus/corpus.h"
+#include "tests/harness/test_device.h"
 #include "tools/command.h"
 #include "tools/verification.h"
 
@@ -50,7 +51,7 @@ std::optional<int> exit_code_with(const CorpusCase& c, const Pass& fault) {
     if (!can_plant(c, inputs, fault)) continue;
     auto module = onnx::read_module(c.model());
     EXPECT_TRUE(module);
-    PlanOptions options;
+    PlanOptions options = on_test_device();
     options.extra_passes = {fault};
     Model::State model(onnx::make_source(std::make_shared<const onnx::Module>(std::move(*module))), {}, options, {});
     auto outputs = verify(model, inputs, {});

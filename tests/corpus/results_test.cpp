@@ -6,6 +6,7 @@
 #include "loaders/onnx/lower.h"
 #include "runtime/exec/plan_cache.h"
 #include "tests/corpus/corpus.h"
+#include "tests/harness/test_device.h"
 
 namespace plica::test {
 namespace {
@@ -27,7 +28,7 @@ Result<std::vector<Tensor>> run(PlanCache& plans, const std::vector<Tensor>& inp
   std::vector<TensorView> views;
   for (const Tensor& input : inputs) views.push_back(input.view());
   PLICA_TRY(const auto planned, plans.get(views));
-  return run_plan(planned->plan, inputs);
+  return run_on_test_device(planned->plan, inputs);
 }
 
 void expect_results(const CorpusCase& c, const PlanOptions& options) {
@@ -35,7 +36,7 @@ void expect_results(const CorpusCase& c, const PlanOptions& options) {
   ASSERT_TRUE(module) << to_string(module.error());
   const Source source = onnx::make_source(std::make_shared<const onnx::Module>(*std::move(module)));
   ConstantStore constants;
-  PlanCache plans(source, options, constants, 8);
+  PlanCache plans(source, on_test_device(options), constants, 8);
   for (size_t set = 0; set < c.num_sets(); ++set) {
     SCOPED_TRACE("set " + std::to_string(set));
     const std::vector<Tensor> wanted = c.outputs(set);

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <array>
 #include <random>
 
 #include "ops/expand.h"
@@ -7,9 +8,8 @@
 #include "ops/slice.h"
 #include "ops/transpose.h"
 #include "runtime/core/shape.h"
-#include "runtime/device/arena.h"
-#include "runtime/exec/executor.h"
 #include "tests/exec/run_plan.h"
+#include "tests/harness/test_device.h"
 
 namespace plica {
 namespace {
@@ -18,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(MakePlan, ViewsAreNoSteps) {
+  if (!tests_the_cpu()) GTEST_SKIP() << "it names kernels of the CPU";
   const auto plan = plan_of(graph_of(R"(
       input x: f32 2x3x4
       t = Transpose(x) {perm=[0,2,1]}
@@ -33,6 +34,7 @@ TEST(MakePlan, ViewsAreNoSteps) {
 }
 
 TEST(MakePlan, ReshapeThatIsNoViewIsCopiedOnce) {
+  if (!tests_the_cpu()) GTEST_SKIP() << "it names kernels of the CPU";
   const auto plan = plan_of(graph_of(R"(
       input x: f32 3x4
       t = Transpose(x) {perm=[1,0]}
@@ -65,7 +67,7 @@ TEST(MakePlan, OutputsThatAreInputsConstantsOrViewsAreCopied) {
   )"),
                             {.reference = true});
   const std::vector<Tensor> outputs = run_plan(*plan);
-  EXPECT_EQ(steps_of(*plan), "Softmax.ref Copy.ref Copy.ref Copy.ref Copy.ref Copy.ref Copy.ref");
+  EXPECT_EQ(plan->steps.size(), 7u);
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(values_of(outputs[1]), ElementsAre(7, 8, 9));
   EXPECT_THAT(values_of(outputs[2]), ElementsAre(0, 3, 1, 4, 2, 5));
@@ -84,11 +86,12 @@ TEST(MakePlan, ConstantsSeenThroughViewsAreConstants) {
       output y
   )"),
                             {.reference = true});
+  EXPECT_THAT(values_of(run_plan(*plan)[0]), ElementsAre(4, 6));
+  if (!tests_the_cpu()) return;
   const Place& weight = plan->steps[0].in[1];
   ASSERT_EQ(weight.kind, Place::Kind::kConstant);
   EXPECT_EQ(weight.constant->type, weight.type);
   EXPECT_EQ(*static_cast<const float*>(weight.constant->data), 3);
-  EXPECT_THAT(values_of(run_plan(*plan)[0]), ElementsAre(4, 6));
 }
 
 TEST(MakePlan, ZeroSizesHaveMemory) {
@@ -108,12 +111,9 @@ TEST(MakePlan, ZeroSizesHaveMemory) {
 TEST(MakePlan, FaultsNameTheStep) {
   auto graph = graph_of("input ids: i64 4\nconstant w: f32 2x3\ny = Gather(w, ids)\noutput y\n");
   const auto plan = plan_of(std::move(graph));
-  Arena arena;
-  ASSERT_TRUE(arena.grow(plan->arena_bytes));
-  Executor executor(plan, arena.base());
-  const int64_t ids[] = {0, 1, -2, 7};
-  executor.bind_input(0, ids);
-  const Status status = executor.run();
+  Tensor ids = *Tensor::zeros(DType::kI64, {4});
+  std::copy_n(std::array<int64_t, 4>{0, 1, -2, 7}.data(), 4, ids.as<int64_t>());
+  const auto status = run_on_test_device(plan, {ids});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), Code::kInvalidInput);
   EXPECT_THAT(status.error().what(), HasSubstr("index 7, wanted -2 <= index < 2"));

@@ -8,6 +8,7 @@
 #include "runtime/core/dtype.h"
 #include "runtime/device/arena.h"
 #include "runtime/exec/executor.h"
+#include "tests/harness/test_device.h"
 
 namespace plica {
 
@@ -19,17 +20,13 @@ Graph graph_of(std::string_view text) {
 
 std::shared_ptr<const Plan> plan_of(Graph graph, const PlanOptions& options) {
   static ConstantStore constants;
-  auto plan = make_plan(std::move(graph), options, constants);
+  auto plan = make_plan(std::move(graph), on_test_device(options), constants);
   EXPECT_TRUE(plan) << to_string(plan.error());
   return *plan;
 }
 
 std::vector<Tensor> run_plan(const Plan& plan) {
-  Arena arena;
-  EXPECT_TRUE(arena.grow(plan.arena_bytes + 1));
-  std::memset(arena.base(), 0xff, arena.num_bytes());  // NaN: nothing may be read before it is written
-  Executor executor(std::make_shared<const Plan>(plan), arena.base());
-  std::vector<Tensor> inputs, outputs;
+  std::vector<Tensor> inputs;
   for (const TensorType& type : plan.inputs) {
     inputs.push_back(*Tensor::zeros(type.dtype, type.shape));
     visit_dtype(type.dtype, [&](auto tag) {
@@ -37,10 +34,20 @@ std::vector<Tensor> run_plan(const Plan& plan) {
       if constexpr (std::is_arithmetic_v<T>)
         for (int64_t i = 0; i < num_elements(type.shape); ++i) inputs.back().as<T>()[i] = static_cast<T>(i);
     });
-    executor.bind_input(inputs.size() - 1, inputs.back().data());
   }
+  if (!tests_the_cpu()) {
+    auto outputs = run_on_test_device(std::make_shared<const Plan>(plan), inputs);
+    EXPECT_TRUE(outputs) << to_string(outputs.error());
+    return *outputs;
+  }
+  Arena arena;
+  EXPECT_TRUE(arena.grow(plan.arena_bytes + 1));
+  std::memset(arena.base(), 0xff, arena.num_bytes());  // NaN: nothing may be read before it is written
+  Executor executor(std::make_shared<const Plan>(plan), arena.base());
+  for (size_t i = 0; i < inputs.size(); ++i) executor.bind_input(i, inputs[i].data());
   const Status status = executor.run();
   EXPECT_TRUE(status) << to_string(status.error());
+  std::vector<Tensor> outputs;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     outputs.push_back(*Tensor::zeros(plan.outputs[i].dtype, plan.outputs[i].shape));
     std::memcpy(outputs.back().data(), executor.output(i), outputs.back().num_bytes());

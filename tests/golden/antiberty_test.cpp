@@ -12,6 +12,7 @@
 
 #include "loaders/array/npz.h"
 #include "plica/session.h"
+#include "tests/harness/test_device.h"
 
 namespace plica {
 namespace {
@@ -49,7 +50,7 @@ class AntiBerty : public testing::TestWithParam<const char*> {
   void SetUp() override {
     if (!std::filesystem::exists(kModel)) GTEST_SKIP() << kModel << " is absent: tools/dev/models makes it";
     expected_ = read_expected(std::string("trastuzumab_") + GetParam());
-    auto model = Model::load(kModel);
+    auto model = Model::load(kModel, {.device = test_device()});
     ASSERT_TRUE(model) << to_string(model.error());
     model_.emplace(*model);
   }

@@ -20,10 +20,16 @@ class Program : public TempFolder {
 
   // plica ARGUMENTS, as a shell in the folder would run it.
   Ended operator()(const std::string& arguments) const {
-    const std::string command =
-        "cd '" + path() + "' && '" PLICA_PROGRAM "' --threads 1 " + arguments + " >.out 2>.err </dev/null";
+    const std::string command = "cd '" + path() + "' && '" PLICA_PROGRAM "' --threads 1 --device " + device() + " " +
+                                arguments + " >.out 2>.err </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, get_file(*this / ".out"), get_file(*this / ".err")};
+  }
+
+  // PLICA_TEST_DEVICE of the environment, else the CPU.
+  static std::string device() {
+    const char* given = std::getenv("PLICA_TEST_DEVICE");
+    return given != nullptr && *given != 0 ? given : "cpu";
   }
 
   bool has(const std::string& name) const { return std::filesystem::exists(*this / name); }

@@ -93,8 +93,30 @@ TEST_F(Run, BenchEndsWithTheJsonOfTheContract) {
   EXPECT_EQ(line["ms"].size(), 3u);
   EXPECT_EQ(line["cpu_ms"].size(), 3u);
   for (const char* key : {"load_ms", "first_ms", "peak_rss_mb"}) EXPECT_GT(line[key].get<double>(), 0) << key;
+  EXPECT_EQ(line["device"], Program::device());
+  EXPECT_EQ(line.contains("host_us"), Program::device() != "cpu");
+  ASSERT_EQ(line["steps"].size(), 2u);
+  for (const char* key : {"op", "kernel", "ms", "gb_per_s", "tflop_per_s", "limit_percent"})
+    EXPECT_TRUE(line["steps"][1][0].contains(key)) << key;
   EXPECT_THAT(text, HasSubstr("this machine at best"));
   EXPECT_EQ((*read_npz(plica_ / "out.npz"))[0].first, "0");
+}
+
+TEST_F(Run, ProfileWritesATraceOfTheSteps) {
+  const auto ended = plica_("profile m.onnx --inputs in.npz -o trace.json");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const json trace = json::parse(get_file(plica_ / "trace.json"));
+  const json explained = json::parse(plica_("explain m.onnx --inputs in.npz --json").out);
+  double last_end = 0;
+  size_t num_steps = 0;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const json& step = explained["steps"][num_steps++];
+    EXPECT_EQ(event["name"], step["op"].get<std::string>() + "." + step["kernel"].get<std::string>());
+    EXPECT_GE(event["ts"].get<double>(), last_end - 1e-3);
+    last_end = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  EXPECT_EQ(num_steps, explained["steps"].size());
 }
 
 TEST_F(Run, TestOnnxCountsAndGoesOn) {

@@ -18,7 +18,7 @@ class Session;
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning };
 
 struct LoadOptions {
-  std::string device = "cpu";                 // "cpu", "cuda:0"
+  std::string device = "cpu";                 // "cpu", "cuda" or "cuda:N"
   Precision precision = Precision::kFile;     // the file's own types, fp32 strict
   int num_threads = 0;                        // of a session's team; 0: the processors this process may use
   bool map_files = true;                      // false: read them into memory (for file systems that truncate)

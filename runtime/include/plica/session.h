@@ -13,22 +13,32 @@
 
 namespace plica {
 
-// Runs a model: owns the arena. One thread at a time; make one a thread.
+// Runs a model: owns the arena, and on a GPU the stream and the captured graphs. One thread at a time; make one a thread.
 class PLICA_API Session {
  public:
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // Binds caller's memory to input `index`; it is read in place by the next runs (dense host memory). kInvalidInput where dtype or
-  // rank or a fixed size is not the model's.
+  // Binds caller's memory to input `index`; it is read by the next runs: in place, but for memory of the host where the model is
+  // on a GPU, which is copied at each run. Memory of that GPU must be ready on the session's stream. kInvalidInput where dtype
+  // or rank or a fixed size is not the model's.
   Status bind(size_t index, const TensorView& input);
 
-  // Binds caller's memory to output `index`: the next runs write there. Its shape must be what the run will produce.
+  // Binds caller's memory (of the host or of the model's GPU) to output `index`: the next runs write there. Its shape must be
+  // what the run will produce. Without data: the session's own memory of the host again.
   Status bind_output(size_t index, const TensorView& output);
 
-  // Runs with what is bound. The first run at new shapes plans and maps memory; later ones allocate nothing.
+  // Runs with what is bound. The first run at new shapes plans and maps memory; later ones allocate nothing. Outputs in memory of
+  // the host are there when this returns. Where every output is bound to memory of the GPU the work is only queued on the
+  // session's stream; data that such a run finds wrong (an index outside) is an error of a later run() or of synchronize().
   Status run();
+
+  // Waits for queued runs.
+  Status synchronize();
+
+  // Runs are queued on this stream (a cudaStream_t of the model's GPU) behind what is queued there; null: the session's own.
+  Status set_stream(void* stream);
 
   // Of the last run; valid until the next.
   const std::vector<TensorView>& outputs() const;
