@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,12 +11,15 @@
 #include "plica/session.h"
 #include "runtime/api/session_state.h"
 #include "runtime/core/result.h"
+#include "tools/bench_runs.h"
 #include "tools/command.h"
 #include "tools/input_arrays.h"
 #include "tools/step_times.h"
 
 namespace plica {
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr const char* kSummary = "Time a model on given arrays: from inputs in memory to outputs in memory.";
 constexpr const char* kDetails =
@@ -27,9 +29,22 @@ constexpr const char* kDetails =
     "  plica bench model.onnx inputs.npz --steps\n"
     "      also the time of every step, and how near it is to the machine's limit\n"
     "\n"
-    "One pass warms up. The last line is JSON: \"ms\" (of each repetition), \"cpu_ms\", \"load_ms\" (until the model "
+    "  plica bench model.onnx inputs.npz --device cuda:0\n"
+    "      inputs and outputs lie on the GPU, whose events time single runs and 100 back to back\n"
+    "\n"
+    "Some passes warm up. The last line is JSON: \"ms\" (of each repetition), \"cpu_ms\", \"load_ms\" (until the model "
     "is ready),\n"
-    "\"first_ms\" (first pass) and \"peak_rss_mb\".";
+    "\"first_ms\" (first pass), \"peak_rss_mb\", \"arena_bytes\", \"weights_bytes\", with --steps \"steps\"; on a GPU "
+    "also "
+    "\"median_ms\",\n"
+    "\"back_to_back_ms\" and \"host_us\" (from entry to return of a run).";
+
+// How steps are timed, and what they are measured against.
+struct StepBench {
+  int repeat = 1;
+  bool print = true;
+  StepLimit limit;
+};
 
 struct BenchArguments {
   std::string model;
@@ -44,25 +59,10 @@ double wall_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double cpu_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
 double peak_rss_mb() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-// One pass over all batches; `batches` hold the inputs in the model's order.
-Status pass(Session& session, const std::vector<std::vector<Tensor>>& batches) {
-  for (const std::vector<Tensor>& batch : batches) {
-    for (size_t i = 0; i < batch.size(); ++i) PLICA_CHECK(session.bind(i, batch[i].view()));
-    PLICA_CHECK(session.run());
-  }
-  return {};
 }
 
 Result<std::vector<Tensor>> read_batch(const std::string& path, const Model& model) {
@@ -70,61 +70,83 @@ Result<std::vector<Tensor>> read_batch(const std::string& path, const Model& mod
   return in_order(arrays, model.inputs()).context("reading '" + path + "'");
 }
 
-Status write_outputs(const std::string& path, const Session& session) {
+// Of one more run, into memory of the host.
+Status write_outputs(const std::string& path, Session& session) {
+  for (size_t i = 0; i < session.state().outputs.size(); ++i) PLICA_CHECK(session.bind_output(i, {}));
+  PLICA_CHECK(session.run());
   PLICA_TRY(NpzWriter writer, NpzWriter::create(path));
   for (size_t i = 0; i < session.outputs().size(); ++i)
     PLICA_CHECK(writer.add(std::to_string(i), session.outputs()[i]));
   return writer.commit();
 }
 
-void print_summary(std::vector<double> ms) {
-  std::sort(ms.begin(), ms.end());
-  std::printf("%zu repetitions: min %.3f ms, median %.3f ms, max %.3f ms\n", ms.size(), ms.front(), ms[ms.size() / 2],
-              ms.back());
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
 }
 
-// The table of the steps of one batch, from as many timed runs as there are repetitions.
-Result<std::string> time_steps(Session& session, const std::vector<Tensor>& batch, int repeat) {
+void print_summary(const BenchTimes& times) {
+  const auto [least, most] = std::minmax_element(times.ms.begin(), times.ms.end());
+  std::printf("%zu repetitions: min %.4f ms, median %.4f ms, max %.4f ms\n", times.ms.size(), *least, median(times.ms),
+              *most);
+  if (!times.host_us.empty())
+    std::printf("back to back: %.4f ms each; the host is busy for %.1f us a run\n", times.back_to_back_ms,
+                median(times.host_us));
+}
+
+// Times of the steps of one batch, the median of a few runs.
+Result<ordered_json> time_steps(Session& session, const std::vector<Tensor>& batch, const StepBench& how) {
   for (size_t i = 0; i < batch.size(); ++i) PLICA_CHECK(session.bind(i, batch[i].view()));
   PLICA_CHECK(session.run());
   const Plan& plan = *session.state().planned->plan;
-  std::vector<std::vector<double>> runs(static_cast<size_t>(repeat), std::vector<double>(plan.steps.size()));
+  std::vector<std::vector<double>> runs(static_cast<size_t>(how.repeat), std::vector<double>(plan.steps.size()));
   for (std::vector<double>& run : runs) PLICA_CHECK(session.state().run(run));
-  return step_table(plan, median_times(runs), measure_machine(plan.device.num_threads));
+  const std::vector<double> ms = median_times(runs);
+  if (how.print) std::printf("%s", step_table(plan, ms, how.limit).c_str());
+  return step_rows(plan, ms, how.limit);
 }
 
 Result<int> bench(const BenchArguments& arguments, const CommonOptions& common) {
   const double start = wall_ms();
   PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
   PLICA_TRY(Session session, model.session());
-  nlohmann::ordered_json line;
+  ordered_json line;
   line["load_ms"] = wall_ms() - start;
   std::vector<std::vector<Tensor>> batches;
   for (const std::string& path : arguments.inputs) {
     PLICA_TRY(auto batch, read_batch(path, model));
     batches.push_back(std::move(batch));
   }
-  const double before_first = wall_ms();
-  PLICA_CHECK(pass(session, batches));
-  line["first_ms"] = wall_ms() - before_first;
-  std::vector<double> wall;
-  std::vector<double> cpu;
-  for (int i = 0; i < arguments.repeat; ++i) {
-    const double wall_start = wall_ms();
-    const double cpu_start = cpu_ms();
-    PLICA_CHECK(pass(session, batches));
-    wall.push_back(wall_ms() - wall_start);
-    cpu.push_back(cpu_ms() - cpu_start);
-  }
+  PLICA_TRY(const BenchTimes times, time_runs(session, batches, arguments.repeat));
   if (!arguments.output.empty()) PLICA_CHECK(write_outputs(arguments.output, session));
-  for (size_t i = 0; arguments.steps && i < batches.size(); ++i) {
-    PLICA_TRY(const std::string table, time_steps(session, batches[i], arguments.repeat));
-    std::printf("%s\n%s", arguments.inputs[i].c_str(), table.c_str());
+  const bool on_host = model.state()->context->traits().device == Device::kCpu;
+  if (arguments.steps) {
+    const StepBench how{on_host ? arguments.repeat : std::min(arguments.repeat, 3), !arguments.json,
+                        machine_limit(*model.state()->context, model.state()->options.precision)};
+    for (size_t i = 0; i < batches.size(); ++i) {
+      if (how.print) std::printf("%s\n", arguments.inputs[i].c_str());
+      PLICA_TRY(ordered_json rows, time_steps(session, batches[i], how));
+      line["steps"].push_back(std::move(rows));
+    }
   }
-  if (!arguments.json) print_summary(wall);
-  line["ms"] = wall;
-  line["cpu_ms"] = cpu;
+  if (!arguments.json) print_summary(times);
+  const Plan& plan = *session.state().planned->plan;
+  line["first_ms"] = times.first_ms;
+  line["ms"] = times.ms;
+  line["cpu_ms"] = times.cpu_ms;
   line["peak_rss_mb"] = peak_rss_mb();
+  line["device"] = plan.device_name;
+  line["arena_bytes"] = plan.arena_bytes;
+  line["weights_bytes"] = plan.weights_bytes;
+  if (!on_host) {
+    line["median_ms"] = median(times.ms);
+    line["back_to_back_ms"] = times.back_to_back_ms;
+    line["host_us"] = median(times.host_us);
+    const GraphNodes& nodes = times.graph_nodes;
+    line["graph_nodes"] = {
+        {"kernels", nodes.kernels}, {"copies", nodes.copies}, {"clears", nodes.clears}, {"others", nodes.others}};
+  }
   std::printf("%s\n", line.dump().c_str());
   return kDone;
 }

@@ -9,8 +9,19 @@
 
 namespace plica {
 
+const std::vector<std::pair<std::string, Precision>>& precisions() {
+  static const std::vector<std::pair<std::string, Precision>> names = {
+      {"file", Precision::kFile},     {"fp32", Precision::kF32},  {"tf32", Precision::kTf32},
+      {"tf32x3", Precision::kTf32x3}, {"bf16", Precision::kBf16}, {"bf16-mixed", Precision::kBf16Mixed},
+      {"fp16", Precision::kF16}};
+  return names;
+}
+
 LoadOptions CommonOptions::load_options() const {
   LoadOptions options;
+  options.device = device;
+  for (const auto& [name, value] : precisions())
+    if (name == precision) options.precision = value;
   options.num_threads = num_threads;
   options.map_files = !no_mmap;
   options.memory_limit_bytes = static_cast<size_t>(memory_limit_mib) << 20;
@@ -27,9 +38,9 @@ LoadOptions CommonOptions::load_options() const {
 
 CLI::App* add_command(CLI::App& program, const char* name, const char* summary, const char* details) {
   CLI::App* app = program.add_subcommand(name, summary);
-  app->footer(
-      std::string("Examples and notes:\n") + details +
-      "\n\nAll commands take --threads, --memory-limit, --skip-pass, --no-mmap and --log-level: see `plica --help`.");
+  app->footer(std::string("Examples and notes:\n") + details +
+              "\n\nAll commands take --device, --precision, --threads, --memory-limit, --skip-pass, --no-mmap and "
+              "--log-level: see `plica --help`.");
   return app;
 }
 

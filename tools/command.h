@@ -16,6 +16,8 @@ namespace plica {
 
 // What every command takes.
 struct CommonOptions {
+  std::string device = "cpu";
+  std::string precision = "file";
   int num_threads = 0;
   std::vector<std::string> skip_passes;
   std::string log_level = "info";
@@ -24,6 +26,9 @@ struct CommonOptions {
 
   LoadOptions load_options() const;  // the library's messages go to the log
 };
+
+// "file", "fp32", "tf32", "tf32x3", "bf16", "bf16-mixed", "fp16": what --precision takes.
+const std::vector<std::pair<std::string, Precision>>& precisions();
 
 // A command: its part of the arguments, and what it does with them; the result is the exit code.
 struct Command {
@@ -42,6 +47,7 @@ Command add_explain(CLI::App& program, const CommonOptions& common);
 Command add_verify(CLI::App& program, const CommonOptions& common);
 Command add_test_onnx(CLI::App& program, const CommonOptions& common);
 Command add_bench(CLI::App& program, const CommonOptions& common);
+Command add_profile(CLI::App& program, const CommonOptions& common);
 
 // A sub-command with a line for the list of commands, and details with examples for its own --help.
 CLI::App* add_command(CLI::App& program, const char* name, const char* summary, const char* details);

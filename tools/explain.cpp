@@ -32,8 +32,6 @@ struct ExplainArguments {
   bool memory = false;
 };
 
-const char* name_of(Device device) { return device == Device::kCpu ? "cpu" : "cuda"; }
-
 std::string types_of(const std::vector<Place>& places) {
   std::string text;
   for (const Place& place : places)
@@ -50,18 +48,18 @@ ordered_json json_of(const std::vector<Place>& places) {
     }
     ordered_json operand = {{"dtype", name_of(place.type.dtype)}, {"shape", place.type.shape}};
     if (!place.type.strides.empty()) operand["strides"] = place.type.strides;
-    if (place.kind == Place::Kind::kConstant) operand["constant"] = true;
+    if (place.kind == Place::Kind::kConstant || place.kind == Place::Kind::kTable) operand["constant"] = true;
     list.push_back(std::move(operand));
   }
   return list;
 }
 
-ordered_json json_of(const Step& step, Device device) {
+ordered_json json_of(const Step& step, const std::string& device) {
   ordered_json declined = ordered_json::array();
   for (const Declined& other : step.declined) declined.push_back({{"kernel", other.kernel}, {"why", other.why}});
   return {{"op", step.op->name},
           {"kernel", step.kernel->name},
-          {"device", name_of(device)},
+          {"device", device},
           {"node", step.name},
           {"attributes", to_string(step.attrs)},
           {"inputs", json_of(step.in)},
@@ -76,7 +74,7 @@ void print_json(const Plan& plan) {
   ordered_json structures = ordered_json::object();
   for (const auto& [name, count] : plan.structures) structures[name] = count;
   ordered_json steps = ordered_json::array();
-  for (const Step& step : plan.steps) steps.push_back(json_of(step, plan.device.device));
+  for (const Step& step : plan.steps) steps.push_back(json_of(step, plan.device_name));
   const ordered_json root = {{"structures", std::move(structures)},
                              {"steps", std::move(steps)},
                              {"arena_bytes", plan.arena_bytes},
@@ -88,7 +86,7 @@ void print_json(const Plan& plan) {
 void print_text(const Plan& plan, bool memory) {
   constexpr double kMiB = 1048576;
   std::printf("%zu steps on %s, arena %.2f MiB, weights %.2f MiB, planned in %.1f ms\n", plan.steps.size(),
-              name_of(plan.device.device), static_cast<double>(plan.arena_bytes) / kMiB,
+              plan.device_name.c_str(), static_cast<double>(plan.arena_bytes) / kMiB,
               static_cast<double>(plan.weights_bytes) / kMiB, plan.plan_ms);
   std::printf("structures:");
   for (const auto& [name, count] : plan.structures) std::printf(" %s %d", name.c_str(), count);

@@ -14,6 +14,16 @@ std::string shapes_of(const std::vector<Place>& places) {
   return text;
 }
 
+struct Rates {
+  double bytes_per_s, flops_per_s, limit_percent;
+};
+
+Rates rates_of(const Step& step, double ms, const StepLimit& limit) {
+  const double seconds = std::max(ms, 1e-6) * 1e-3;
+  const double best = std::max(step.cost.flops / limit.flops_per_s(step), step.cost.bytes / limit.others.bytes_per_s);
+  return {step.cost.bytes / seconds, step.cost.flops / seconds, 100 * best / seconds};
+}
+
 }  // namespace
 
 std::vector<double> median_times(const std::vector<std::vector<double>>& runs) {
@@ -27,16 +37,30 @@ std::vector<double> median_times(const std::vector<std::vector<double>>& runs) {
   return medians;
 }
 
-std::string step_table(const Plan& plan, const std::vector<double>& step_ms, const MachineLimit& limit) {
+double StepLimit::flops_per_s(const Step& step) const {
+  const DType dtype = step.out.empty() ? DType::kF32 : step.out[0].type.dtype;
+  if ((dtype == DType::kF16 || dtype == DType::kBF16) && half_flops_per_s > 0) return half_flops_per_s;
+  return dtype == DType::kF32 && product_flops_per_s > 0 ? product_flops_per_s : others.flops_per_s;
+}
+
+StepLimit machine_limit(const DeviceContext& context, Precision precision) {
+  if (context.traits().device == Device::kCpu) return {measure_machine(context.traits().num_threads), 0, 0};
+  const DeviceLimits limits = context.limits();
+  StepLimit limit{{limits.f32_flops_per_s, limits.bytes_per_s}, limits.half_flops_per_s, 0};
+  if (precision == Precision::kTf32) limit.product_flops_per_s = limits.tf32_flops_per_s;
+  if (precision == Precision::kTf32x3) limit.product_flops_per_s = limits.tf32_flops_per_s / 3;
+  return limit;
+}
+
+std::string step_table(const Plan& plan, const std::vector<double>& step_ms, const StepLimit& limit) {
   const double total = std::accumulate(step_ms.begin(), step_ms.end(), 0.0);
   std::string text = " share        ms     GB/s  GFLOP/s  limit  step\n";
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    const double seconds = std::max(step_ms[i], 1e-6) * 1e-3;
-    const double best = std::max(step.cost.flops / limit.flops_per_s, step.cost.bytes / limit.bytes_per_s);
+    const Rates rates = rates_of(step, step_ms[i], limit);
     char line[160];
     std::snprintf(line, sizeof line, "%5.1f%% %9.4f %8.2f %8.2f %5.0f%%  ", 100 * step_ms[i] / std::max(total, 1e-9),
-                  step_ms[i], step.cost.bytes / seconds * 1e-9, step.cost.flops / seconds * 1e-9, 100 * best / seconds);
+                  step_ms[i], rates.bytes_per_s * 1e-9, rates.flops_per_s * 1e-9, rates.limit_percent);
     text += line;
     text.append(step.op->name)
         .append(".")
@@ -46,9 +70,26 @@ std::string step_table(const Plan& plan, const std::vector<double>& step_ms, con
         .append("\n");
   }
   char line[160];
-  std::snprintf(line, sizeof line, "all steps %.3f ms; this machine at best: %.1f GFLOP/s, %.1f GB/s\n", total,
-                limit.flops_per_s * 1e-9, limit.bytes_per_s * 1e-9);
+  std::snprintf(line, sizeof line, "all steps %.4f ms; this machine at best: %.1f GFLOP/s, %.1f GB/s\n", total,
+                limit.others.flops_per_s * 1e-9, limit.others.bytes_per_s * 1e-9);
   return text + line;
+}
+
+nlohmann::ordered_json step_rows(const Plan& plan, const std::vector<double>& step_ms, const StepLimit& limit) {
+  auto rows = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const Rates rates = rates_of(step, step_ms[i], limit);
+    rows.push_back({{"op", step.op->name},
+                    {"kernel", step.kernel->name},
+                    {"node", step.name},
+                    {"results", shapes_of(step.out)},
+                    {"ms", step_ms[i]},
+                    {"gb_per_s", rates.bytes_per_s * 1e-9},
+                    {"tflop_per_s", rates.flops_per_s * 1e-12},
+                    {"limit_percent", rates.limit_percent}});
+  }
+  return rows;
 }
 
 }  // namespace plica

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 
 #include "runtime/core/result.h"
 #include "tools/command.h"
@@ -20,7 +21,8 @@ constexpr const char* kDetails =
     "named\n"
     "error_data_set_N must be refused. rtol and atol come from case.json or data.json in it, else they are 1e-3 and "
     "1e-7.\n"
-    "Dtypes and shapes must agree, NaN equals NaN. Each model runs in a process of its own. `skipped` are models that "
+    "Dtypes and shapes must agree, NaN equals NaN. Each model runs in a process of its own (on a GPU, many share one). "
+    "`skipped` are models that "
     "ask\n"
     "for what this build cannot do, and expected failures; `failed` are wrong results and crashes.\n"
     "Exit code: 0 when none failed, 1 otherwise.";
@@ -32,24 +34,54 @@ struct TestArguments {
   int timeout_s = 300;
 };
 
+constexpr char kEnd = '\x1e';  // of one result
+
 // The outcome as the first character, then why.
 std::string encode(const CaseResult& result) {
-  return std::string(1, static_cast<char>('0' + static_cast<int>(result.outcome))) + result.why;
+  std::string text(1, static_cast<char>('0' + static_cast<int>(result.outcome)));
+  for (char c : result.why) text.push_back(c == kEnd ? ' ' : c);
+  return text + kEnd;
 }
 
-CaseResult run_in_child(const OnnxCase& test, const CommonOptions& common, int timeout_s) {
-  const auto work = [&]() -> std::string {
-    try {
-      LoadOptions options = common.load_options();
-      options.log = nullptr;
-      return encode(run_onnx_case(test, options));
-    } catch (const std::exception& exception) {
-      return encode({Outcome::kFailed, std::string("threw: ") + exception.what()});
+std::vector<CaseResult> decode(const std::string& text) {
+  std::vector<CaseResult> results;
+  for (size_t at = 0, end; (end = text.find(kEnd, at)) != std::string::npos; at = end + 1)
+    results.push_back({static_cast<Outcome>(text[at] - '0'), text.substr(at + 1, end - at - 1)});
+  return results;
+}
+
+std::vector<CaseResult> run_in_child(std::span<const OnnxCase> cases, const CommonOptions& common, int timeout_s) {
+  const auto work = [&] {
+    LoadOptions options = common.load_options();
+    options.log = nullptr;
+    std::string text;
+    for (const OnnxCase& test : cases) {
+      try {
+        text += encode(run_onnx_case(test, options));
+      } catch (const std::exception& exception) {
+        text += encode({Outcome::kFailed, std::string("threw: ") + exception.what()});
+      }
     }
+    return text;
   };
-  const IsolatedResult child = run_isolated(work, timeout_s);
-  if (!child.ended || child.text.empty()) return {Outcome::kFailed, child.text};
-  return {static_cast<Outcome>(child.text.front() - '0'), child.text.substr(1)};
+  const IsolatedResult child = run_isolated(work, timeout_s * static_cast<int>(cases.size()));
+  std::vector<CaseResult> results;
+  if (child.ended) results = decode(child.text);
+  results.resize(cases.size(), {Outcome::kFailed, child.text});
+  return results;
+}
+
+// A GPU takes longer to start than most models run: there many share a process, and what fails runs once more alone.
+std::vector<CaseResult> run_cases(const std::vector<OnnxCase>& cases, const CommonOptions& common, int timeout_s) {
+  const size_t num_together = common.device == "cpu" ? 1 : 128;
+  std::vector<CaseResult> results;
+  for (size_t first = 0; first < cases.size(); first += num_together) {
+    const auto some = std::span(cases).subspan(first, std::min(num_together, cases.size() - first));
+    for (CaseResult& result : run_in_child(some, common, timeout_s)) results.push_back(std::move(result));
+    for (size_t i = first; some.size() > 1 && i < results.size(); ++i)
+      if (results[i].outcome == Outcome::kFailed) results[i] = run_in_child({&cases[i], 1}, common, timeout_s)[0];
+  }
+  return results;
 }
 
 const std::string* reason_for(const std::map<std::string, std::string>& expected, const std::string& name) {
@@ -65,7 +97,8 @@ std::string one_line(std::string text) {
 }
 
 Result<int> test_onnx(const TestArguments& arguments, const CommonOptions& common) {
-  PLICA_TRY(const auto cases, find_onnx_cases(arguments.folder));
+  PLICA_TRY(auto cases, find_onnx_cases(arguments.folder));
+  std::erase_if(cases, [&](const OnnxCase& test) { return test.name.find(arguments.filter) == std::string::npos; });
   std::map<std::string, std::string> expected;
   if (!arguments.expected_failures.empty()) {
     PLICA_TRY(expected, read_expected_failures(arguments.expected_failures));
@@ -73,9 +106,10 @@ Result<int> test_onnx(const TestArguments& arguments, const CommonOptions& commo
   int num_passed = 0;
   int num_failed = 0;
   int num_skipped = 0;
-  for (const OnnxCase& test : cases) {
-    if (test.name.find(arguments.filter) == std::string::npos) continue;
-    const CaseResult result = run_in_child(test, common, arguments.timeout_s);
+  const std::vector<CaseResult> results = run_cases(cases, common, arguments.timeout_s);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const OnnxCase& test = cases[i];
+    const CaseResult& result = results[i];
     const std::string* reason = reason_for(expected, test.name);
     if (result.outcome == Outcome::kPassed) {
       ++num_passed;

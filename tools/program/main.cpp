@@ -17,6 +17,14 @@ constexpr const char* kAbout =
     "`plica COMMAND --help` explains a command, with examples.";
 
 void add_common(CLI::App& program, CommonOptions& common) {
+  std::vector<std::string> precision_names;
+  for (const auto& [name, value] : precisions()) precision_names.push_back(name);
+  program.add_option("--device", common.device, "cpu, or a GPU: cuda:0")->capture_default_str();
+  program
+      .add_option("--precision", common.precision,
+                  "What is stored and what matrix units use; file: the file's own types, fp32 strict")
+      ->check(CLI::IsMember(precision_names))
+      ->capture_default_str();
   program.add_option("--threads", common.num_threads, "Threads of a run; 0: all processors that this process may use")
       ->check(CLI::Range(0, 4096));
   program
@@ -40,7 +48,7 @@ int run(int argc, char** argv) {
   const std::array commands = {add_embed(program, common),  add_run(program, common),
                                add_info(program, common),   add_explain(program, common),
                                add_verify(program, common), add_test_onnx(program, common),
-                               add_bench(program, common)};
+                               add_bench(program, common),  add_profile(program, common)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
