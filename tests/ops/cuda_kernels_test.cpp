@@ -3,6 +3,7 @@
 #include "ops/layer_norm.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
+#include "ops/outer_product_mean.h"
 #include "ops/reduce.h"
 #include "ops/rms_norm.h"
 #include "ops/softmax.h"
@@ -90,6 +91,36 @@ TEST(CudaKernels, ProductsOfEveryPrecision) {
     add("residual", {.alpha = 0.5}, residual);
     add("heads", {}, heads);
     add("columns", {.activation = Activation::kRelu}, columns);
+  }
+  expect_kernels_agree(table);
+}
+
+TEST(CudaKernels, OuterProductsOfEveryPrecision) {
+  OpTable table{.op = "OuterProductMean", .every_kernel = false};
+  const OperandSpec none{.absent = true};
+  const auto norm = [](Shape shape) { return OperandSpec{.shape = std::move(shape), .fill = Fill::kPositive}; };
+  struct Mode {
+    DType dtype;
+    Precision precision;
+    double tolerance;
+  };
+  constexpr Mode kModes[] = {{DType::kF32, Precision::kF32, 1},
+                             {DType::kF32, Precision::kTf32, 300},
+                             {DType::kF32, Precision::kTf32x3, 1},
+                             {DType::kBF16, Precision::kBf16, 2},
+                             {DType::kF16, Precision::kF16, 2}};
+  for (const Mode& mode : kModes) {
+    const auto add = [&](const char* name, double scale, std::vector<OperandSpec> in) {
+      table.cases.push_back(
+          {name, ops::OuterProductMean{scale}, std::move(in), {mode.dtype}, mode.tolerance, mode.precision});
+    };
+    add("small model", 0.1, {{{2, 8, 32, 32}}, {{2, 8, 32, 32}}, {{1024, 64}}, {{64}}, norm({2, 32, 32, 1})});
+    add("many rows", 0.03,
+        {{{1, 37, 70, 32}}, {{1, 37, 9, 32}}, {{1024, 128}}, {{128}}, norm({1, 70, 9, 1}), {{1, 70, 9, 128}}});
+    add("odd channels", 0.03, {{{1, 129, 9, 20}}, {{1, 129, 13, 24}}, {{480, 72}}, none, norm({1})});
+    add("long, two tiles of channels", 0.01, {{{1, 700, 5, 8}}, {{1, 700, 6, 16}}, {{128, 132}}});
+    add("halves of one projection", 0.1,
+        {{{1, 16, 20, 32}, Layout::kGapped}, {{1, 16, 20, 32}, Layout::kHeads}, {{1024, 64}, Layout::kTransposed}});
   }
   expect_kernels_agree(table);
 }
