@@ -29,6 +29,12 @@ constexpr Pass kPasses[] = {
     {"lower_pointwise", lower_pointwise, true},
 };
 
+constexpr Pass kStoreF32{"store_f32", store_f32}, kStoreBf16{"store_bf16", store_bf16},
+    kStoreBf16Mixed{"store_bf16_mixed", store_bf16_mixed}, kStoreF16{"store_f16", store_f16};
+
+// Behind all that knows structures, before element-wise chains become programs: casts become part of them.
+constexpr std::string_view kStoringIsBefore = "fuse_pointwise";
+
 using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point start) {
@@ -52,11 +58,26 @@ Status check_skip(const std::vector<std::string>& skip) {
 
 std::span<const Pass> pipeline() { return kPasses; }
 
+const Pass* storing_pass(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+    case Precision::kTf32:
+    case Precision::kTf32x3: return &kStoreF32;
+    case Precision::kBf16: return &kStoreBf16;
+    case Precision::kBf16Mixed: return &kStoreBf16Mixed;
+    case Precision::kF16: return &kStoreF16;
+    default: return nullptr;
+  }
+}
+
 Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, ConstantStore& constants) {
   PLICA_CHECK(check_skip(options.skip));
   PassReport report;
   const Clock::time_point start = Clock::now();
   std::vector<Pass> passes(std::begin(kPasses), std::end(kPasses));
+  if (const Pass* storing = storing_pass(options.precision))
+    passes.insert(std::find_if(passes.begin(), passes.end(), [](const Pass& p) { return p.name == kStoringIsBefore; }),
+                  *storing);
   passes.insert(passes.end(), options.extra.begin(), options.extra.end());
   for (const Pass& pass : passes) {
     PassRun run{pass.name};

@@ -18,9 +18,13 @@ struct Pass {
 
 std::span<const Pass> pipeline();  // in the order in which they run
 
+// The pass that stores values as a precision wants them, which run_pipeline adds; null for kFile.
+const Pass* storing_pass(Precision precision);
+
 struct PipelineOptions {
   std::vector<std::string> skip;  // names of passes
-  bool reference = false;         // required passes alone
+  bool reference = false;         // required passes alone, in the file's own types
+  Precision precision = Precision::kFile;
   std::vector<Pass> extra;  // run behind all others, but for a reference: an application's own, or a planted fault
 #ifdef NDEBUG
   bool verify = false;  // Graph::verify() after each pass

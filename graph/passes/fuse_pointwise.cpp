@@ -21,13 +21,22 @@ bool is_inner(const Graph& graph, const std::vector<NodeId>& group, NodeId id) {
   });
 }
 
+// Reading 16 bits as 32 costs nothing, however often it is done.
+bool is_widening(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (fn_of(*node.op) != ops::Fn::kCast || graph.type(node.outputs[0]).dtype != DType::kF32) return false;
+  const DType from = graph.type(node.inputs[0]).dtype;
+  return from == DType::kF16 || from == DType::kBF16;
+}
+
 // A producer that would be computed for each element of the group and for no more: of the group's own shape.
 NodeId next_inner(const Graph& graph, const std::vector<NodeId>& group) {
   const Shape& shape = graph.type(graph.node(group.front()).outputs[0]).shape;
   for (NodeId id : group)
     for (ValueId input : graph.node(id).inputs) {
       const NodeId producer = graph.value(input).producer;
-      const bool fits = is_primitive(graph, producer) && graph.type(input).shape == shape &&
+      const bool fits = is_primitive(graph, producer) &&
+                        (graph.type(input).shape == shape || is_widening(graph, producer)) &&
                         std::find(group.begin(), group.end(), producer) == group.end();
       if (fits && is_inner(graph, group, producer)) {
         std::vector<NodeId> larger = group;

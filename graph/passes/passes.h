@@ -21,5 +21,9 @@ Result<int> merge_equal(Graph& graph, ConstantStore& constants);
 Result<int> merge_projections(Graph& graph, ConstantStore& constants);
 Result<int> merge_rotary(Graph& graph, ConstantStore& constants);
 Result<int> remove_dead(Graph& graph, ConstantStore& constants);
+Result<int> store_bf16(Graph& graph, ConstantStore& constants);
+Result<int> store_bf16_mixed(Graph& graph, ConstantStore& constants);
+Result<int> store_f16(Graph& graph, ConstantStore& constants);
+Result<int> store_f32(Graph& graph, ConstantStore& constants);
 
 }  // namespace plica

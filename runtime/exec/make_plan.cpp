@@ -102,8 +102,10 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   const auto start = std::chrono::steady_clock::now();
   const TeamSize team(options.device.num_threads);
   const DeviceScope scope(options.context.get());
-  const PipelineOptions passes{
-      .skip = options.skip_passes, .reference = options.reference, .extra = options.extra_passes};
+  const PipelineOptions passes{.skip = options.skip_passes,
+                               .reference = options.reference,
+                               .precision = options.precision,
+                               .extra = options.extra_passes};
   PLICA_TRY(PassReport report, run_pipeline(graph, passes, constants));
   const std::vector<NodeId> order = schedule(graph);
   PLICA_TRY(Draft draft, draft_steps(graph, order, options, constants));

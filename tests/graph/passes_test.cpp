@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = fs::path(PLICA_SOURCE_DIR) / "tests" / "passes";
 
+constexpr Precision kStoring[] = {Precision::kF32, Precision::kBf16, Precision::kBf16Mixed, Precision::kF16};
+
 // tests/passes/<pass>/<rule>.txt: pairs of `before:` and `after:`, and `unchanged:` graphs. Where <rule> names no rule
 // of the pass, the whole pass runs.
 struct Section {
@@ -103,8 +105,10 @@ void run(const fs::path& path, Graph& graph) {
     ASSERT_TRUE(num_applied) << to_string(num_applied.error());
   } else {
     ConstantStore constants;
+    std::vector<Pass> passes(pipeline().begin(), pipeline().end());
+    for (const Precision precision : kStoring) passes.push_back(*storing_pass(precision));
     bool found = false;
-    for (const Pass& p : pipeline())
+    for (const Pass& p : passes)
       if (p.name == pass) {
         auto edits = p.run(graph, constants);
         ASSERT_TRUE(edits) << to_string(edits.error());
@@ -124,7 +128,9 @@ void expect_equal_results(const std::string& before, const Graph& after, const f
   ASSERT_TRUE(found) << path << ": " << to_string(found.error());
   for (size_t i = 0; i < wanted->size(); ++i) {
     const DType dtype = (*wanted)[i].dtype();
-    const double tolerance = dtype == DType::kF16 || dtype == DType::kBF16 ? 2e-2 : 2e-5;
+    const bool short_floats =
+        dtype == DType::kF16 || dtype == DType::kBF16 || path.string().find("store_") != std::string::npos;
+    const double tolerance = short_floats ? 2e-2 : 2e-5;
     EXPECT_LE(test::difference((*found)[i], (*wanted)[i]), tolerance) << path << ", output " << i << " of\n" << before;
   }
 }
