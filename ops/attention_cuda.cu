@@ -6,10 +6,17 @@
 namespace plica {
 namespace {
 
+using namespace cuda::attention;
+
 constexpr Kernel kKernels[] = {
+    {.name = "mma",
+     .declines = As<ops::Attention>::fn<declines_mma>,
+     .prepare = As<ops::Attention>::fn<prepare_mma>,
+     .run = As<ops::Attention>::fn<run_mma>},
+    {.name = "simt", .declines = As<ops::Attention>::fn<declines_simt>, .run = As<ops::Attention>::fn<run_simt>},
     {.name = "row",
      .declines = As<ops::Attention>::fn<cuda::rank_over_8<ops::Attention>>,
-     .run = As<ops::Attention>::fn<cuda::attention::run_row>},
+     .run = As<ops::Attention>::fn<run_row>},
 };
 
 }  // namespace

@@ -117,7 +117,7 @@ void run_row(const ops::Attention& op, const KernelArgs& args) {
   if (items == 0) return;
   visit_float(args.in[kQ].type.dtype, [&](auto tag) {
     row<typename decltype(tag)::type>
-        <<<blocks_for(items, kWarps), kBlock, 0, stream_of(args)>>>(shape, pointers_of(args), chunks);
+        <<<blocks_for(items, kWarps), kBlock, 0, stream_of(args)>>>(shape, pointers_of(shape, args), chunks);
   });
 }
 

@@ -46,8 +46,14 @@ Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
   for (size_t i = 0; i < kY; ++i)
     if (args.has(i)) strides[i] = strides_in(args.in[i].type, rank);
   strides[kY] = strides_in(args.out[0].type, rank);
-  const Order order(y, strides);
   Shape shape;
+  shape.mask = mask_kind(args);
+  shape.mask_is_bias = shape.mask == MaskKind::kAdded && !args.has(kBias) && strides[kMask][rank - 2] != 0;
+  if (shape.mask_is_bias) {
+    shape.mask = MaskKind::kNone;
+    std::swap(strides[kBias], strides[kMask]);
+  }
+  const Order order(y, strides);
   shape.heads = make_layout<kNumOperands>(std::span(order.sizes).first(order.rank), order.strides);
   shape.sharing = order.sharing;
   shape.rows = y[rank - 2];
@@ -64,7 +70,6 @@ Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
   shape.wide_fill = op.fill;
   shape.zero_masked_rows = op.zero_masked_rows;
   shape.causal = op.causal;
-  shape.mask = mask_kind(args);
   if (args.has(kSegments)) {
     shape.num_segments = args.in[kSegments].type.shape[0] - 1;
     shape.segment_step = strides_in(args.in[kSegments].type, 1)[0];
@@ -72,10 +77,16 @@ Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
   return shape;
 }
 
-Pointers pointers_of(const KernelArgs& args) {
+Pointers pointers_of(const Shape& shape, const KernelArgs& args) {
   const auto operand = [&](size_t i) -> const void* { return args.has(i) ? args.in[i].data : nullptr; };
-  return {operand(kQ),    operand(kK),    operand(kV),      operand(kBias),
-          operand(kMask), operand(kGate), args.out[0].data, static_cast<const int64_t*>(operand(kSegments)),
+  return {operand(kQ),
+          operand(kK),
+          operand(kV),
+          operand(shape.mask_is_bias ? kMask : kBias),
+          shape.mask_is_bias ? nullptr : operand(kMask),
+          operand(kGate),
+          args.out[0].data,
+          static_cast<const int64_t*>(operand(kSegments)),
           args.fault};
 }
 

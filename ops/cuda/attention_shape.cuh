@@ -26,6 +26,7 @@ struct Shape {
   double wide_scale = 1, wide_fill = 0;  // for f64
   bool zero_masked_rows = false, causal = false;
   MaskKind mask = MaskKind::kNone;
+  bool mask_is_bias = false;  // a mask that is added and has rows, where there is no bias, takes its place
   int64_t num_segments = 0, segment_step = 1;
 };
 
@@ -37,7 +38,7 @@ struct Pointers {
 };
 
 Shape shape_of(const ops::Attention& op, const KernelArgs& args);
-Pointers pointers_of(const KernelArgs& args);
+Pointers pointers_of(const Shape& shape, const KernelArgs& args);
 
 // Whether rows of an operand, `length` elements of `size` bytes long, can be read 16 bytes at once.
 bool reads_vectors(const Shape& shape, Operand operand, const void* data, int64_t length, size_t size);

@@ -1,0 +1,387 @@
+#pragma once
+
+#include <algorithm>
+
+#include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_mma_modes.cuh"
+#include "ops/cuda/attention_terms.cuh"
+
+// The kernel `mma`: attention on tensor cores by instructions that sm_80 and all that came later have. Its code is kept small: what does not
+// fit the caches of instructions costs more than what it saves.
+namespace plica::cuda::attention {
+
+// What an instantiation is made of. kHeads neighbouring heads that share bias go through a block together: each tile of bias is read into
+// registers once for all of them.
+template <class Mode_, int kWidth_, int kHeads_>
+struct Tiling {
+  using Mode = Mode_;
+  using T = typename Mode::Element;
+  static constexpr int kWidth = kWidth_, kHeads = kHeads_;
+  static constexpr int kWarps = 4, kThreads = kWarps * kWarp, kQueries = 16 * kWarps, kKeys = Mode::keys_a_tile(kWidth);
+  static constexpr int kKeyTiles = kKeys / 8, kColumnTiles = kWidth / 8;
+  static constexpr int kQueryStride = Mode::query_stride(kWidth), kKeyStride = Mode::key_stride(kWidth);
+  static constexpr int kValueStride = Mode::value_stride(kWidth), kBiasStride = kKeys + 8, kResultStride = kWidth + 4;
+  // Shared memory: queries of all heads, two stages of a tile of keys and values of each, two tiles of bias. Results lie over it at the end.
+  static constexpr int kQueryElements = kQueries * kQueryStride, kHeadElements = kKeys * (kKeyStride + kValueStride);
+  static constexpr int kStageElements = kHeads * kHeadElements, kBiasElements = kQueries * kBiasStride;
+
+  static constexpr size_t shared_bytes(bool bias) {
+    const size_t tiles = sizeof(T) * (kHeads * kQueryElements + 2 * kStageElements + (bias ? 2 * kBiasElements : 0));
+    return std::max(tiles, sizeof(float) * kQueries * kResultStride * kHeads);
+  }
+};
+
+// How a launch covers the shape: blocks are query tiles of groups of heads.
+struct Launch {
+  unsigned groups;  // of kHeads heads, among those that share their terms
+  unsigned query_tiles;
+  bool q_vectors, k_vectors, v_vectors, bias_vectors, gate_vectors, y_vectors;
+};
+
+// Two rows of scores that a lane has a part of: the largest so far, and sums of weights as an accumulator tile.
+struct RowState {
+  float max[2] = {-INFINITY, -INFINITY}, sums[4] = {};
+};
+
+// Scores become weights 2^(factor (s - max)); what was summed so far is to shrink by `shrink`.
+template <int kTiles>
+__device__ __forceinline__ void weigh(float (&s)[kTiles][4], RowState& state, float factor, float (&shrink)[2]) {
+  float from[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    float max = state.max[h];
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) max = fmaxf(max, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
+    max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, 1));
+    max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, 2));
+    shrink[h] = state.max[h];
+    state.max[h] = max;
+    from[h] = max * factor;
+  }
+  if (!__all_sync(0xffffffffu, fabsf(from[0]) <= kFar && fabsf(from[1]) <= kFar)) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float origin =
+          state.max[h] == -INFINITY ? 0.0f : state.max[h];  // while all keys are masked, weights are zero
+      shrink[h] -= origin;
+      from[h] = 0;
+#pragma unroll
+      for (int n = 0; n < kTiles; ++n) {
+        s[n][2 * h] -= origin;
+        s[n][2 * h + 1] -= origin;
+      }
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    shrink[h] = exp2_approx(fmaf(shrink[h], factor, -from[h]));
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int c = 2 * h; c < 2 * h + 2; ++c) s[n][c] = exp2_approx(fmaf(s[n][c], factor, -from[h]));
+  }
+}
+
+// Scores of keys whose bit is not set become `value`; `bits` of two rows, for one tile of keys.
+template <int kTiles>
+__device__ __forceinline__ void replace(float (&s)[kTiles][4], const uint32_t (&bits)[2], float value) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const uint32_t mine = bits[h] >> threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int c = 0; c < 2; ++c)
+        if ((mine >> (n * 8 + c) & 1) == 0) s[n][2 * h + c] = value;
+  }
+}
+
+template <class T, int kTiles>
+__device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], const Mask<T>& mask, int warp_row, int first_key) {
+  const int lane = threadIdx.x % kWarp;
+  if (mask.shape.mask == MaskKind::kAdded) {
+    if (mask.adds_nothing(first_key)) return;
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        const float added = mask.added(first_key + n * 8 + lane % 4 * 2 + c);
+        s[n][c] += added;
+        s[n][c + 2] += added;
+      }
+    return;
+  }
+  uint32_t bits[2] = {~0u, ~0u};
+  if (!mask.by_row()) {
+    bits[0] = bits[1] = mask.seen(0, first_key);
+    if (bits[0] == ~0u) return;
+  } else {
+#pragma unroll 4
+    for (int r = 0; r < 16; ++r) {
+      const uint32_t word = mask.seen(min(warp_row + r, static_cast<int>(mask.shape.rows) - 1), first_key);
+      if (lane / 4 == r % 8) (r < 8 ? bits[0] : bits[1]) = word;
+    }
+  }
+  replace(s, bits, mask.shape.fill);
+}
+
+// A block's part of the shape: its heads, its queries, the keys that these see.
+template <class C>
+struct Block {
+  int64_t at[C::kHeads][kNumOperands];  // offsets of its heads
+  int num_heads;                        // that are there; others repeat the last
+  int first_query;
+  int begin, end;  // keys
+};
+
+template <class C>
+__device__ void find_block(Block<C>& block, const Shape& shape, const Launch& launch, bool narrows) {
+  const unsigned group = blockIdx.x / launch.query_tiles;
+  const int64_t outer = group / launch.groups, inner = int64_t{group % launch.groups} * C::kHeads;
+  if (threadIdx.x == 0) {
+    block.first_query = static_cast<int>(blockIdx.x % launch.query_tiles) * C::kQueries;
+    block.num_heads = static_cast<int>(min(int64_t{C::kHeads}, shape.sharing - inner));
+    block.begin = narrows ? INT32_MAX : 0;
+    block.end = narrows ? 0 : static_cast<int>(shape.keys);
+  }
+  if (threadIdx.x < C::kHeads)
+    shape.heads.offsets(outer * shape.sharing + min(inner + threadIdx.x, shape.sharing - 1), block.at[threadIdx.x]);
+}
+
+// Bias in the accumulators' places, from its tile in shared memory.
+template <class C>
+__device__ __forceinline__ void load_bias(float (&bias)[C::kKeyTiles][4], const typename C::T* tile) {
+  using Pair = Pack<typename C::T, 2>;
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const typename C::T* mine = tile + (warp * 16 + lane / 4) * C::kBiasStride + lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < C::kKeyTiles; ++n) {
+    const Pair low = *reinterpret_cast<const Pair*>(mine + n * 8);
+    const Pair high = *reinterpret_cast<const Pair*>(mine + n * 8 + 8 * C::kBiasStride);
+    bias[n][0] = widen(low.v[0]);
+    bias[n][1] = widen(low.v[1]);
+    bias[n][2] = widen(high.v[0]);
+    bias[n][3] = widen(high.v[1]);
+  }
+}
+
+// Brings what tile j of keys needs: keys and values of every head, bias, and at first the queries.
+template <class C>
+struct Bring {
+  using T = typename C::T;
+  const Shape& shape;
+  const Pointers& p;
+  const Launch& launch;
+  const Block<C>& block;
+  T* queries;
+  T* stages;
+  T* bias_tiles;
+
+  __device__ __forceinline__ void operator()(int j, int first_key) const {
+    const int rows = static_cast<int>(shape.rows), keys = static_cast<int>(shape.keys);
+    const int width = static_cast<int>(shape.width), thread = threadIdx.x;
+    T* tile = stages + j % 2 * C::kStageElements;
+#pragma unroll 1
+    for (int head = 0; head < C::kHeads; ++head, tile += C::kHeadElements) {
+      const int64_t* at = block.at[head];
+      const auto matrix = [&](Operand operand, const void* data, int num, int columns, bool vectors) {
+        return Matrix<T>{
+            static_cast<const T*>(data) + at[operand], shape.row[operand], shape.step[operand], num, columns, vectors};
+      };
+      if (j == 0)
+        stage<C::kThreads, C::kQueries, C::kWidth, C::kQueryStride>(queries + head * C::kQueryElements,
+                                                                    matrix(kQ, p.q, rows, width, launch.q_vectors),
+                                                                    block.first_query, 0, thread);
+      stage<C::kThreads, C::kKeys, C::kWidth, C::kKeyStride>(tile, matrix(kK, p.k, keys, width, launch.k_vectors),
+                                                             first_key, 0, thread);
+      stage<C::kThreads, C::kKeys, C::kWidth, C::kValueStride>(
+          tile + C::kKeys * C::kKeyStride, matrix(kV, p.v, keys, static_cast<int>(shape.value_width), launch.v_vectors),
+          first_key, 0, thread);
+      if (head == 0 && p.bias != nullptr)
+        stage<C::kThreads, C::kQueries, C::kKeys, C::kBiasStride>(
+            bias_tiles + j % 2 * C::kBiasElements, matrix(kBias, p.bias, rows, keys, launch.bias_vectors),
+            block.first_query, first_key, thread);
+    }
+  }
+};
+
+// A warp's rows of one head's y go to shared memory, and from there to their place, times their gates.
+template <class C>
+__device__ __forceinline__ void keep_result(float* result, const float (&y)[C::kColumnTiles][4], const RowState& state,
+                                            const Shape& shape, const bool (&empty)[2]) {
+  constexpr int kInterleave = C::Mode::interleave(C::kWidth);
+  const int lane = threadIdx.x % kWarp;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    float sum = state.sums[2 * h];
+    if constexpr (!C::Mode::kSumsByProduct) {
+      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    }
+    const Normal normal(shape, state.max[h], sum, empty[h]);
+    float* row = result + (lane / 4 + 8 * h) * C::kResultStride + lane % 4 * 2 * kInterleave;
+#pragma unroll
+    for (int e = 0; e < C::kColumnTiles; ++e)
+#pragma unroll
+      for (int c = 0; c < 2; ++c)
+        row[(e / kInterleave) * 8 * kInterleave + c * kInterleave + e % kInterleave] = normal(y[e][2 * h + c]);
+  }
+}
+
+template <class C>
+__device__ void store_results(const float* results, const Shape& shape, const Pointers& p, const Launch& launch,
+                              const Block<C>& block, int warp_row) {
+  using T = typename C::T;
+  constexpr int kAccess = kVector<T>, kChunks = C::kWidth / kAccess;
+#pragma unroll 1
+  for (int head = 0; head < block.num_heads; ++head, results += C::kQueries * C::kResultStride) {
+    const int64_t* at = block.at[head];
+    const Output<T> output{shape, p.gate == nullptr ? nullptr : static_cast<const T*>(p.gate) + at[kGate],
+                           static_cast<T*>(p.y) + at[kY], launch.gate_vectors, launch.y_vectors};
+#pragma unroll 1
+    for (int i = threadIdx.x % kWarp; i < 16 * kChunks; i += kWarp) {
+      const int row = i / kChunks, column = i % kChunks * kAccess;
+      if (warp_row + row >= shape.rows) break;
+      float values[kAccess];
+#pragma unroll
+      for (int x = 0; x < kAccess; x += 4)
+        *reinterpret_cast<float4*>(values + x) =
+            *reinterpret_cast<const float4*>(results + row * C::kResultStride + column + x);
+      output.store(values, warp_row + row, column);
+    }
+  }
+}
+
+// Flash attention (Dao and others 2022). A block takes kQueries queries of kHeads heads, a warp 16 of them; tiles of kKeys keys and
+// values of all its heads come through two stages in shared memory (Tiling::shared_bytes), bias tiles beside them.
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kWidth <= 64    ? 3
+                                               : C::kWidth == 128 ? 2
+                                                                  : 1)
+    mma(const __grid_constant__ Shape shape, const __grid_constant__ Pointers p,
+        const __grid_constant__ Launch launch) {
+  using T = typename C::T;
+  extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ Block<C> block;
+  T* const queries = reinterpret_cast<T*>(shared);
+  T* const stages = queries + C::kHeads * C::kQueryElements;
+  T* const bias_tiles = stages + 2 * C::kStageElements;
+  const bool narrows = shape.causal || p.segments != nullptr;
+  check_segments(shape, p);
+  find_block(block, shape, launch, narrows);
+  __syncthreads();
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const int warp_row = block.first_query + warp * 16;
+  int begin[2] = {}, end[2] = {static_cast<int>(shape.keys), static_cast<int>(shape.keys)};
+  if (narrows) {
+#pragma unroll 1
+    for (int h = 0; h < 2; ++h) {
+      const Range range = visible(shape, p, min(int64_t{warp_row} + lane / 4 + 8 * h, shape.rows - 1));
+      (h == 0 ? begin[0] : begin[1]) = static_cast<int>(range.begin);
+      (h == 0 ? end[0] : end[1]) = static_cast<int>(range.end);
+      if (range.begin < range.end && lane % 4 == 0) {
+        atomicMin(&block.begin, static_cast<int>(range.begin));
+        atomicMax(&block.end, static_cast<int>(range.end));
+      }
+    }
+    __syncthreads();
+  }
+  const int first_tile = block.begin / C::kKeys * C::kKeys;
+  const int num_tiles = block.end > 0 ? (block.end - first_tile + C::kKeys - 1) / C::kKeys : 0;
+  const Bring<C> bring{shape, p, launch, block, queries, stages, bias_tiles};
+
+  const bool has_terms =
+      p.bias != nullptr || shape.mask != MaskKind::kNone;  // then scores are scaled before the exponent
+  const float factor = has_terms ? kLog2E : kLog2E * shape.scale;
+  RowState state[C::kHeads];
+  float y[C::kHeads][C::kColumnTiles][4] = {}, bias[C::kKeyTiles][4] = {};
+#pragma unroll 1
+  for (int j = -1; j < num_tiles; ++j) {
+    const int first_key = first_tile + j * C::kKeys;
+    wait_for_copies<0>();
+    __syncthreads();
+    if (j + 1 < num_tiles) bring(j + 1, first_key + C::kKeys);
+    commit_copies();
+    if (j < 0 || warp_row >= shape.rows) continue;
+    const uint32_t inside[2] = {keys_inside(begin[0], end[0], first_key), keys_inside(begin[1], end[1], first_key)};
+    if (narrows && __all_sync(0xffffffffu, (inside[0] | inside[1]) == 0)) continue;
+    constexpr uint32_t kAll = C::kKeys == 32 ? ~0u : (1u << C::kKeys % 32) - 1;
+    const bool hides = __any_sync(0xffffffffu, (inside[0] & inside[1] & kAll) != kAll);
+    if (p.bias != nullptr) load_bias<C>(bias, bias_tiles + j % 2 * C::kBiasElements);
+#pragma unroll
+    for (int head = 0; head < C::kHeads; ++head) {
+      const T* tile = stages + j % 2 * C::kStageElements + head * C::kHeadElements;
+      float s[C::kKeyTiles][4], shrink[2];
+      C::Mode::template score<C::kWidth>(s, queries + head * C::kQueryElements + warp * 16 * C::kQueryStride, tile);
+      if (has_terms) {
+#pragma unroll
+        for (int n = 0; n < C::kKeyTiles; ++n)
+#pragma unroll
+          for (int c = 0; c < 4; ++c) s[n][c] = fmaf(s[n][c], shape.scale, bias[n][c]);
+      }
+      if (shape.mask != MaskKind::kNone) {
+        const int64_t size = shape.mask == MaskKind::kBool ? 1 : sizeof(T);
+        apply_mask(s, Mask<T>{shape, static_cast<const char*>(p.mask) + block.at[head][kMask] * size}, warp_row,
+                   first_key);
+      }
+      if (hides) replace(s, inside, -INFINITY);
+      weigh(s, state[head], factor, shrink);
+      if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          state[head].sums[c] *= shrink[c / 2];
+#pragma unroll
+          for (int e = 0; e < C::kColumnTiles; ++e) y[head][e][c] *= shrink[c / 2];
+        }
+      }
+      C::Mode::add_values(y[head], state[head].sums, s, tile + C::kKeys * C::kKeyStride);
+    }
+  }
+  __syncthreads();
+  float* const results = reinterpret_cast<float*>(shared) + warp * 16 * C::kResultStride;
+  const bool empty[2] = {begin[0] >= end[0], begin[1] >= end[1]};
+#pragma unroll
+  for (int head = 0; head < C::kHeads; ++head)
+    keep_result<C>(results + head * C::kQueries * C::kResultStride, y[head], state[head], shape, empty);
+  __syncwarp();
+  store_results(results, shape, p, launch, block, warp_row);
+}
+
+template <class C>
+void launch_mma(const Shape& shape, const KernelArgs& args) {
+  const Pointers p = pointers_of(shape, args);
+  const auto vectors = [&](Operand operand, const void* data, int64_t length) {
+    return data != nullptr && reads_vectors(shape, operand, data, length, sizeof(typename C::T));
+  };
+  const Launch launch{static_cast<unsigned>(ceil_div(shape.sharing, C::kHeads)),
+                      static_cast<unsigned>(ceil_div(shape.rows, C::kQueries)),
+                      vectors(kQ, p.q, shape.width),
+                      vectors(kK, p.k, shape.width),
+                      vectors(kV, p.v, shape.value_width),
+                      vectors(kBias, p.bias, shape.keys),
+                      vectors(kGate, p.gate, shape.value_width),
+                      vectors(kY, p.y, shape.value_width)};
+  const int64_t blocks = shape.heads.count / shape.sharing * launch.groups * launch.query_tiles;
+  const size_t bytes = C::shared_bytes(p.bias != nullptr);
+  cudaFuncSetAttribute(mma<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  mma<C><<<blocks_for(blocks, 1), C::kThreads, bytes, stream_of(args)>>>(shape, p, launch);
+}
+
+// The smallest width that holds q, k and v; several heads a block where they share bias and enough blocks remain.
+template <class Mode>
+void launch_mma_of(const Shape& shape, const KernelArgs& args) {
+  const int64_t width = std::max(shape.width, shape.value_width);
+  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    constexpr int kHeads = Mode::heads_a_block(kWidth);
+    if (kHeads > 1 && pointers_of(shape, args).bias != nullptr && fills_device(shape, 64, kHeads))
+      return launch_mma<Tiling<Mode, kWidth, kHeads>>(shape, args);
+    launch_mma<Tiling<Mode, kWidth, 1>>(shape, args);
+  };
+  if (width <= 16) return launch(std::integral_constant<int, 16>{});
+  if (width <= 32) return launch(std::integral_constant<int, 32>{});
+  if (width <= 64) return launch(std::integral_constant<int, 64>{});
+  if (width <= 128) return launch(std::integral_constant<int, 128>{});
+  launch(std::integral_constant<int, 256>{});
+}
+
+}  // namespace plica::cuda::attention
