@@ -21,6 +21,8 @@ uint64_t hash_of(const void* data, size_t num_bytes) {
   return hash;
 }
 
+std::string value_key(const Constant& deferred) { return "value(" + deferred.key + ")"; }
+
 }  // namespace
 
 ConstantPtr make_constant(Tensor tensor) {
@@ -52,8 +54,28 @@ Result<ConstantPtr> ConstantStore::get(const std::string& key, const std::functi
   PLICA_TRY(slot->made, make());
   const std::lock_guard lock(mutex_);
   ++num_made_;
-  num_bytes_ += plica::num_bytes(slot->made->type);
+  if (slot->made->make == nullptr) num_bytes_ += plica::num_bytes(slot->made->type);
   return slot->made;
+}
+
+Result<ConstantPtr> ConstantStore::kept(const ConstantPtr& constant) {
+  if (constant->make == nullptr) return constant;
+  return get(value_key(*constant), constant->make);
+}
+
+Result<ConstantPtr> ConstantStore::borrowed(const ConstantPtr& constant) {
+  if (constant->make == nullptr) return constant;
+  if (const std::shared_ptr<Slot> slot = find(value_key(*constant))) {
+    const std::lock_guard making(slot->making);
+    if (slot->made != nullptr) return slot->made;
+  }
+  return constant->make();
+}
+
+std::shared_ptr<ConstantStore::Slot> ConstantStore::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = slots_.find(key);
+  return found == slots_.end() ? nullptr : found->second;
 }
 
 size_t ConstantStore::num_made() const {

@@ -11,4 +11,7 @@ namespace plica {
 // kInvalidModel where the types do not fit, kInvalidInput for an index outside, kUnsupported where there is no kernel.
 Result<std::vector<Tensor>> evaluate(const OpDef& op, const Attrs& attrs, std::span<const TensorView> in);
 
+// The same for constants: results of many elements by the kernel that a plan would take, where it keeps no state.
+Result<std::vector<Tensor>> compute(const OpDef& op, const Attrs& attrs, std::span<const TensorView> in);
+
 }  // namespace plica

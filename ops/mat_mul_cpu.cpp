@@ -88,7 +88,8 @@ constexpr Kernel kKernels[] = {
      .scratch_bytes = As<ops::MatMul>::fn<mat_mul_packed::scratch_bytes>,
      .prepare = As<ops::MatMul>::fn<mat_mul_packed::prepare>,
      .run = As<ops::MatMul>::fn<mat_mul_packed::run>,
-     .in_place = 1u << 4},
+     .in_place = 1u << 4,
+     .absorbs = 1u << 1},
     {.name = "ref", .scratch_bytes = As<ops::MatMul>::fn<scratch_bytes>, .run = As<ops::MatMul>::fn<ref>},
 };
 

@@ -59,10 +59,13 @@ struct Kernel {
   std::string_view name;
   const char* (*declines)(const void* attrs, const Case&) = nullptr;  // why not, or null: it takes this case
   size_t (*scratch_bytes)(const void* attrs, const Case&) = nullptr;  // null: none
-  // At plan time: primitives, packed weights (through the store, keyed without the plan's shapes). Null: no state.
+  // At plan time: primitives, packed weights (through the store, keyed without the plan's shapes; the data of an operand's
+  // constant comes from the store too). Null: no state.
   Result<KernelState> (*prepare)(const void* attrs, const Case&, ConstantStore&) = nullptr;
   void (*run)(const void* attrs, const KernelArgs& args) = nullptr;  // enqueues; never allocates, never syncs
   uint32_t in_place = 0;  // bit i: out[0] may be the very memory of in[i] (same dtype, shape and strides)
+  uint32_t absorbs =
+      0;  // bit i: the state holds all that is needed of in[i] where that is a constant; run does not read it
 };
 using Kernels =
     std::span<const Kernel>;  // in order of preference, "ref" last; the planner takes the first that does not decline

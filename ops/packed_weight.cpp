@@ -19,9 +19,10 @@ Result<KernelState> packed_weight(const Operand& weight, int num_threads, Consta
   std::string key = "pack_b{" + std::to_string(b.row_stride) + "," + std::to_string(b.col_stride) + "," +
                     std::to_string(k) + "x" + std::to_string(n) + "}(" + weight.constant->key + ")";
   PLICA_TRY(ConstantPtr packed, constants.get(key, [&]() -> Result<ConstantPtr> {
+    PLICA_TRY(const ConstantPtr source, constants.borrowed(weight.constant));
     const auto floats = static_cast<int64_t>(packed_weight_bytes(n, k) / sizeof(float));
     PLICA_TRY(Tensor panels, Tensor::zeros(DType::kF32, {floats}));
-    b.data = static_cast<const float*>(weight.constant->data);
+    b.data = static_cast<const float*>(source->data);
     cpu::pack_b(b, n, k, panels.as<float>(), num_threads);
     return make_constant(std::move(panels), key);
   }));

@@ -90,7 +90,7 @@ Result<Ids> Emitter::fold(const OpDef& op, const Attrs& attrs, const Ids& inputs
     if (id != kNone) view = {graph_.type(id), const_cast<void*>(graph_.constant(id)->data)};
     views.push_back(view);
   }
-  PLICA_TRY(std::vector<Tensor> results, evaluate(op, attrs, views));
+  PLICA_TRY(std::vector<Tensor> results, compute(op, attrs, views));
   Ids ids;
   for (Tensor& result : results) ids.push_back(constant(std::move(result)));
   return ids;
@@ -287,7 +287,7 @@ Result<ConstantPtr> Emitter::value_of(Id id) {
     PLICA_TRY(operands.emplace_back(), value_of(input));
     views.push_back({operands.back()->type, const_cast<void*>(operands.back()->data)});
   }
-  PLICA_TRY(std::vector<Tensor> results, evaluate(*node.op, node.attrs, views));
+  PLICA_TRY(std::vector<Tensor> results, compute(*node.op, node.attrs, views));
   for (size_t i = 0; i < results.size(); ++i) evaluated_[node.outputs[i]] = make_constant(std::move(results[i]));
   return evaluated_[id];
 }

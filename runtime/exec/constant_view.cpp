@@ -22,7 +22,7 @@ Result<ConstantPtr> dense_constant(const Constant& view, ConstantStore& constant
   const std::string key = "Copy(" + view.key + ")";
   return constants.get(key, [&]() -> Result<ConstantPtr> {
     const TensorView in{view.type, const_cast<void*>(view.data)};
-    PLICA_TRY(std::vector<Tensor> dense, evaluate(copy_op, ops::Copy{}, {&in, 1}));
+    PLICA_TRY(std::vector<Tensor> dense, compute(copy_op, ops::Copy{}, {&in, 1}));
     return make_constant(std::move(dense[0]), key);
   });
 }

@@ -91,6 +91,7 @@ class Drafter {
 
   Status plan_view(const Node& node) {
     const ValueId input = node.inputs[0];
+    PLICA_CHECK(keep_constant(values_[at(input)]));
     std::optional<Place> place = view_of(node, values_[at(input)]);
     if (!place) {
       PLICA_TRY(const Place dense, dense_place(input, node.name));
@@ -113,10 +114,11 @@ class Drafter {
 
   // The value without gaps: where it lies, or a copy that every reader who asks shares.
   Result<Place> dense_place(ValueId id, const std::string& name) {
-    const Place& place = values_[at(id)];
+    Place& place = values_[at(id)];
     if (is_dense(place.type)) return place;
     if (dense_[at(id)].kind != Kind::kAbsent) return dense_[at(id)];
     if (place.kind == Kind::kConstant) {
+      PLICA_CHECK(keep_constant(place));
       PLICA_TRY(ConstantPtr constant, dense_constant(*place.constant, constants_));
       return dense_[at(id)] = constant_place(std::move(constant));
     }
@@ -124,6 +126,13 @@ class Drafter {
     Place copy = add_buffer({Kind::kArena, 0, num_bytes(type), 1, false}, type);
     PLICA_CHECK(add_copy(place, copy, name));
     return dense_[at(id)] = std::move(copy);
+  }
+
+  // A place on a deferred constant gets its value, which stays with the model.
+  Status keep_constant(Place& place) {
+    if (place.kind != Kind::kConstant) return {};
+    PLICA_TRY(place.constant, constants_.kept(place.constant));
+    return {};
   }
 
   Status add_copy(const Place& from, const Place& to, const std::string& name) {
@@ -224,6 +233,10 @@ class Drafter {
     step.declined = std::move(choice.declined);
     if (step.kernel->prepare != nullptr) {
       PLICA_TRY(step.state, step.kernel->prepare(step.attrs.get(), operands, constants_));
+    }
+    for (size_t i = 0; i < step.in.size(); ++i) {
+      const bool absorbed = step.state != nullptr && i < 32 && (step.kernel->absorbs >> i & 1) != 0;
+      if (!absorbed) PLICA_CHECK(keep_constant(step.in[i]));
     }
     if (step.kernel->scratch_bytes != nullptr)
       step.scratch_bytes = step.kernel->scratch_bytes(step.attrs.get(), operands);

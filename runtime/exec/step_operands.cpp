@@ -30,7 +30,7 @@ void StepOperands::add_operand(const Place& place, std::byte* tables, const std:
     case Place::Kind::kConstant: view.data = const_cast<void*>(place.constant->data); break;
     case Place::Kind::kTable: view.data = tables + offsets[index] + place.offset_bytes; break;
   }
-  if (place.kind == Place::Kind::kConstant && view.data == nullptr) view.data = arena_;  // it has no elements
+  if (place.kind == Place::Kind::kConstant && view.data == nullptr) view.data = arena_;  // nobody reads it
   operands_.push_back(std::move(view));
 }
 

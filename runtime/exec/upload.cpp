@@ -64,7 +64,9 @@ class Uploader {
     if (key.starts_with('c')) return false;  // by its content
     if (key.size() > 1 && key[0] == 'w' && key.find_first_not_of("0123456789", 1) == std::string::npos) return true;
     const auto unknown = []() -> Result<ConstantPtr> { return Error(Code::kInternal, "not kept"); };
-    const auto kept = constants_.get(key, unknown);
+    const auto known = constants_.get(key, unknown);
+    if (!known) return false;
+    const auto kept = constants_.kept(*known);
     return kept && (*kept)->data == constant.data;
   }
 

@@ -37,5 +37,34 @@ TEST(ConstantStore, ErrorsAreNotKept) {
   EXPECT_TRUE(store.get("a", ones));
 }
 
+// A constant whose value is made when somebody reads it; counts how often.
+ConstantPtr deferred(int& num_calls) {
+  const auto make = [&num_calls] { return ++num_calls, ones(); };
+  return std::make_shared<const Constant>(Constant{{DType::kF32, {8}, {}}, nullptr, nullptr, "ones", make});
+}
+
+TEST(ConstantStore, HoldsNoValueThatIsBorrowed) {
+  ConstantStore store;
+  int num_calls = 0;
+  const ConstantPtr constant = *store.get("ones", [&]() -> Result<ConstantPtr> { return deferred(num_calls); });
+  EXPECT_EQ(store.num_bytes(), 0u);
+  EXPECT_NE((*store.borrowed(constant))->data, nullptr);
+  EXPECT_NE((*store.borrowed(constant))->data, nullptr);
+  EXPECT_EQ(num_calls, 2);
+  EXPECT_EQ(store.num_bytes(), 0u);
+}
+
+TEST(ConstantStore, KeepsOneCopyOfAValueThatIsRead) {
+  ConstantStore store;
+  int num_calls = 0;
+  const ConstantPtr constant = deferred(num_calls), again = deferred(num_calls);
+  const ConstantPtr kept = *store.kept(constant);
+  EXPECT_EQ(*store.kept(again), kept);
+  EXPECT_EQ(*store.borrowed(again), kept);
+  EXPECT_EQ(num_calls, 1);
+  EXPECT_EQ(store.num_bytes(), 32u);
+  EXPECT_EQ(*store.kept(kept), kept);
+}
+
 }  // namespace
 }  // namespace plica
