@@ -177,6 +177,18 @@ std::string Program::to_text() const {
 
 Result<Program> Program::from_text(std::string_view text) { return Parser(text).parse(); }
 
+DType operand_dtype(const Instruction& instruction, size_t i, std::span<const DType> registers) {
+  const std::array<int16_t, 3> from = operands(instruction);
+  if (from[i] >= 0) return registers[static_cast<size_t>(from[i])];
+  if (instruction.fn == Fn::kPow && i == 1) return DType::kF64;
+  const FnDef& def = def_of(instruction.fn);
+  if (def.result == FnResult::kSelect) return i == 0 ? DType::kBool : instruction.dtype;
+  if (def.result == FnResult::kSame) return instruction.dtype;
+  for (size_t k = 0; k < static_cast<size_t>(def.num_inputs); ++k)
+    if (from[k] >= 0) return registers[static_cast<size_t>(from[k])];
+  return DType::kF64;
+}
+
 Program program_of(Fn fn, DType dtype) {
   const int num_inputs = def_of(fn).num_inputs;
   return {num_inputs,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -33,6 +34,9 @@ struct Program {
   std::string to_text() const;
   static Result<Program> from_text(std::string_view text);
 };
+
+// The dtype that operand i of an instruction is read as: that of its register; an immediate has that of the operand beside it.
+DType operand_dtype(const Instruction& instruction, size_t i, std::span<const DType> registers);
 
 // The program of one primitive with a result of `dtype`: fn(x0, x1, ...).
 Program program_of(Fn fn, DType dtype);

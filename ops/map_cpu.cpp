@@ -13,6 +13,8 @@ namespace {
 using ops::Instruction;
 using ops::Program;
 
+constexpr size_t kBlock = 64;  // elements that the reference computes at a time
+
 // An instruction with its operands found: registers, then three immediates an instruction, lie in one array.
 struct Decoded {
   ops::Fn fn;
@@ -23,7 +25,7 @@ struct Decoded {
 
 // What lies in scratch, in this order.
 struct Scratch {
-  std::span<Scalar> scalars;  // registers, then immediates
+  std::span<Scalar> scalars;  // registers, then immediates, a block each
   std::span<Decoded> program;
   std::span<AxisStrides> strides;  // of the inputs, then of the result
   std::span<int64_t> at;           // likewise: where the current element is
@@ -45,25 +47,12 @@ struct Buffer {
 
 Scratch lay_out(Buffer& buffer, size_t num_inputs, size_t num_instructions) {
   Scratch scratch;
-  scratch.scalars = buffer.take<Scalar>(num_inputs + 4 * num_instructions);
+  scratch.scalars = buffer.take<Scalar>((num_inputs + 4 * num_instructions) * kBlock);
   scratch.program = buffer.take<Decoded>(num_instructions);
   scratch.strides = buffer.take<AxisStrides>(num_inputs + 1);
   scratch.at = buffer.take<int64_t>(num_inputs + 1);
   scratch.dtypes = buffer.take<DType>(num_inputs + num_instructions);
   return scratch;
-}
-
-// The dtype that operand i is read as: its register's; an immediate has that of the operand beside it.
-DType operand_dtype(const Instruction& instruction, size_t i, const Scratch& scratch) {
-  const std::array<int16_t, 3> operands{instruction.a, instruction.b, instruction.c};
-  if (operands[i] >= 0) return scratch.dtypes[static_cast<size_t>(operands[i])];
-  if (instruction.fn == ops::Fn::kPow && i == 1) return DType::kF64;
-  const ops::FnDef& def = ops::def_of(instruction.fn);
-  if (def.result == ops::FnResult::kSelect) return i == 0 ? DType::kBool : instruction.dtype;
-  if (def.result == ops::FnResult::kSame) return instruction.dtype;
-  for (size_t k = 0; k < static_cast<size_t>(def.num_inputs); ++k)
-    if (operands[k] >= 0) return scratch.dtypes[static_cast<size_t>(operands[k])];
-  return DType::kF64;
 }
 
 void decode(const Program& program, const KernelArgs& args, Scratch& scratch) {
@@ -76,42 +65,50 @@ void decode(const Program& program, const KernelArgs& args, Scratch& scratch) {
     decoded = {instruction.fn, {}, {}, num_inputs + k};
     std::array<DType, 3> dtypes{};
     for (size_t i = 0; i < static_cast<size_t>(ops::def_of(instruction.fn).num_inputs); ++i) {
-      dtypes[i] = operand_dtype(instruction, i, scratch);
+      dtypes[i] = ops::operand_dtype(instruction, i, scratch.dtypes);
       decoded.from[i] = operands[i] >= 0 ? static_cast<size_t>(operands[i]) : num_inputs + num_instructions + 3 * k + i;
       if (operands[i] < 0)
-        scratch.scalars[decoded.from[i]] =
-            make_scalar(dtypes[i], program.immediates[static_cast<size_t>(-1 - operands[i])]);
+        std::ranges::fill(scratch.scalars.subspan(decoded.from[i] * kBlock, kBlock),
+                          make_scalar(dtypes[i], program.immediates[static_cast<size_t>(-1 - operands[i])]));
     }
     decoded.types = {dtypes[0], dtypes[1], instruction.dtype};
     scratch.dtypes[num_inputs + k] = instruction.dtype;
   }
 }
 
-// The program is interpreted element by element.
+// The program is interpreted for a block of a row at a time.
 void ref(const ops::Map& op, const KernelArgs& args) {
   const size_t num_inputs = args.in.size();
   const TensorView& y = args.out[0];
   const Shape& shape = y.type.shape;
+  const size_t outer = shape.empty() ? 0 : shape.size() - 1;
+  const int64_t inner = shape.empty() ? 1 : shape[outer];
   Buffer buffer{static_cast<std::byte*>(args.scratch)};
   Scratch scratch = lay_out(buffer, num_inputs, op.program.instructions.size());
   decode(op.program, args, scratch);
   for (size_t i = 0; i < num_inputs; ++i) scratch.strides[i] = strides_in(args.in[i].type, shape.size());
   scratch.strides[num_inputs] = strides_in(y.type, shape.size());
   std::ranges::fill(scratch.at, 0);
+  const auto reg = [&](size_t index) { return scratch.scalars.data() + index * kBlock; };
+  const auto step = [&](size_t i) { return shape.empty() ? 0 : scratch.strides[i][outer]; };
 
   AxisSizes previous{};
-  for_each_index<0>(shape, {}, [&](const auto&, const AxisSizes& index) {
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
+  for_each_index<0>(std::span(shape).first(outer), {}, [&](const auto&, const AxisSizes& index) {
+    for (size_t axis = 0; axis < outer; ++axis) {
       if (index[axis] == previous[axis]) continue;
       for (size_t i = 0; i <= num_inputs; ++i)
         scratch.at[i] += (index[axis] - previous[axis]) * scratch.strides[i][axis];
       previous[axis] = index[axis];
     }
-    for (size_t i = 0; i < num_inputs; ++i) scratch.scalars[i] = load_scalar(args.in[i], scratch.at[i]);
-    for (const Decoded& step : scratch.program)
-      scratch.scalars[step.to] = apply(step.fn, step.types, scratch.scalars[step.from[0]],
-                                       scratch.scalars[step.from[1]], scratch.scalars[step.from[2]]);
-    store_scalar(y, scratch.at[num_inputs], y.type.dtype, scratch.scalars[scratch.program.back().to]);
+    for (int64_t first = 0; first < inner; first += kBlock) {
+      const int64_t count = std::min<int64_t>(kBlock, inner - first);
+      for (size_t i = 0; i < num_inputs; ++i)
+        load_scalars(args.in[i], scratch.at[i] + first * step(i), step(i), reg(i), count);
+      for (const Decoded& d : scratch.program)
+        apply(d.fn, d.types, reg(d.from[0]), reg(d.from[1]), reg(d.from[2]), reg(d.to), count);
+      store_scalars(y, scratch.at[num_inputs] + first * step(num_inputs), step(num_inputs), y.type.dtype,
+                    reg(scratch.program.back().to), count);
+    }
   });
 }
 

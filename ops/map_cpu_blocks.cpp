@@ -1,11 +1,14 @@
 #include "ops/map_cpu_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "ops/cpu/elementwise.h"
+#include "ops/cpu/half.h"
 #include "ops/cpu/threads.h"
 #include "ops/leading_axes.h"
+#include "runtime/core/dtype.h"
 
 namespace plica::map_blocks {
 namespace {
@@ -22,6 +25,7 @@ constexpr size_t kY = kMaxInputs;
 struct Step {
   cpu::ElementwiseFn fn;
   std::array<size_t, 3> from;
+  DType dtype;  // that of the result: f32 values are rounded to it
 };
 
 struct Compiled {
@@ -71,10 +75,60 @@ std::optional<Elementwise> function_of(Fn fn) {
   }
 }
 
-bool is_known(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBool; }
+bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+bool is_known(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBool || is_half(dtype); }
 
-size_t num_registers(const ops::Program& p) {
-  return static_cast<size_t>(p.num_inputs) + p.instructions.size() + p.immediates.size();
+float rounded(double value, DType dtype) {
+  if (dtype == DType::kF16) return to_float(to_f16(static_cast<float>(value)));
+  if (dtype == DType::kBF16) return to_float(to_bf16(static_cast<float>(value)));
+  return static_cast<float>(value);
+}
+
+void widen(DType dtype, const uint16_t* x, float* y, int64_t n) {
+  (dtype == DType::kF16 ? cpu::widen_f16 : cpu::widen_bf16)(x, y, n);
+}
+void narrow(DType dtype, const float* x, uint16_t* y, int64_t n) {
+  (dtype == DType::kF16 ? cpu::narrow_f16 : cpu::narrow_bf16)(x, y, n);
+}
+
+// A block of f32 values to the nearest of a half type.
+void round_block(DType dtype, float* x, int64_t count) {
+  std::array<uint16_t, kBlock> half;
+  narrow(dtype, x, half.data(), count);
+  widen(dtype, half.data(), x, count);
+}
+
+Compiled compile(const ops::Program& p, std::span<const Operand> in) {
+  Compiled compiled;
+  const auto num_inputs = static_cast<size_t>(p.num_inputs), num_steps = p.instructions.size();
+  std::vector<DType> dtypes;
+  for (const Operand& operand : in) dtypes.push_back(operand.type->dtype);
+  const auto immediate = [&](float value) {
+    auto& known = compiled.immediates;
+    const auto same = [&](float other) { return std::bit_cast<uint32_t>(other) == std::bit_cast<uint32_t>(value); };
+    const auto at = static_cast<size_t>(std::ranges::find_if(known, same) - known.begin());
+    if (at == known.size()) known.push_back(value);
+    return num_inputs + num_steps + at;
+  };
+  for (const ops::Instruction& instruction : p.instructions) {
+    Elementwise fn = *function_of(instruction.fn);
+    if (instruction.fn == Fn::kCast && instruction.dtype == DType::kBool) fn = Elementwise::kIsNonzero;
+    if (fn == Elementwise::kPow && instruction.b < 0 && p.immediates[static_cast<size_t>(-1 - instruction.b)] == 2)
+      fn = Elementwise::kSquare;
+    Step step{cpu::elementwise(fn), {}, instruction.dtype};
+    const std::array<int16_t, 3> operands{instruction.a, instruction.b, instruction.c};
+    for (size_t i = 0; i < static_cast<size_t>(ops::def_of(instruction.fn).num_inputs); ++i)
+      step.from[i] = operands[i] >= 0 ? static_cast<size_t>(operands[i])
+                                      : immediate(rounded(p.immediates[static_cast<size_t>(-1 - operands[i])],
+                                                          ops::operand_dtype(instruction, i, dtypes)));
+    dtypes.push_back(instruction.dtype);
+    compiled.steps.push_back(step);
+  }
+  return compiled;
+}
+
+size_t num_registers(const Compiled& compiled, size_t num_inputs) {
+  return num_inputs + compiled.steps.size() + compiled.immediates.size();
 }
 
 // The operands of one run, and the axes they share.
@@ -162,6 +216,12 @@ void load(const TensorView& x, int64_t at, int64_t step, float* to, int64_t coun
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] != 0 ? 1.0f : 0.0f;
     return;
   }
+  if (is_half(x.type.dtype)) {
+    const auto* from = static_cast<const uint16_t*>(x.data) + at;
+    if (step == 1) return widen(x.type.dtype, from, to, count);
+    for (int64_t i = 0; i < count; ++i) widen(x.type.dtype, from + i * step, to + i, 1);
+    return;
+  }
   const auto* from = static_cast<const float*>(x.data) + at;
   if (step == 0) return void(std::fill_n(to, count, *from));
   if (step == 1) return void(std::copy_n(from, count, to));
@@ -172,6 +232,12 @@ void store(const TensorView& y, int64_t at, int64_t step, const float* from, int
   if (y.type.dtype == DType::kBool) {
     auto* to = static_cast<bool*>(y.data) + at;
     for (int64_t i = 0; i < count; ++i) to[i * step] = from[i] != 0;
+    return;
+  }
+  if (is_half(y.type.dtype)) {
+    auto* to = static_cast<uint16_t*>(y.data) + at;
+    if (step == 1) return narrow(y.type.dtype, from, to, count);
+    for (int64_t i = 0; i < count; ++i) narrow(y.type.dtype, from + i, to + i * step, 1);
     return;
   }
   auto* to = static_cast<float*>(y.data) + at;
@@ -214,6 +280,7 @@ void compute(const Operands& o, const Compiled& program, int64_t begin, int64_t 
       const Step& step = program.steps[k];
       float* to = k + 1 == num_steps && result != nullptr ? result : own(num_inputs + k);
       step.fn(value(step.from[0]), value(step.from[1]), value(step.from[2]), to, count);
+      if (is_half(step.dtype) && k + 1 < num_steps) round_block(step.dtype, to, count);
     }
     if (result == nullptr)
       for_each_stretch(of_result, count, [&](const Cursor& c, int64_t in_block, int64_t elements) {
@@ -229,42 +296,27 @@ const char* declines(const ops::Map& op, const Case& c) {
   if (c.in.size() > kMaxInputs) return "more than 12 inputs";
   if (op.program.instructions.empty()) return "the program is empty";
   for (const Operand& operand : c.in)
-    if (!is_known(operand.type->dtype)) return "an input is neither f32 nor bool";
+    if (!is_known(operand.type->dtype)) return "an input is none of f32, f16, bf16 and bool";
   for (const ops::Instruction& instruction : op.program.instructions) {
-    if (!is_known(instruction.dtype)) return "a result is neither f32 nor bool";
+    if (!is_known(instruction.dtype)) return "a result is none of f32, f16, bf16 and bool";
     if (!function_of(instruction.fn)) return "a function has no vector code";
   }
   return nullptr;
 }
 
 size_t scratch_bytes(const ops::Map& op, const Case& c) {
-  return num_registers(op.program) * kBlock * sizeof(float) * static_cast<size_t>(c.device.num_threads);
+  const size_t registers = num_registers(compile(op.program, c.in), c.in.size());
+  return registers * kBlock * sizeof(float) * static_cast<size_t>(c.device.num_threads);
 }
 
-Result<KernelState> prepare(const ops::Map& op, const Case&, ConstantStore&) {
-  const ops::Program& p = op.program;
-  auto compiled = std::make_shared<Compiled>();
-  const auto num_inputs = static_cast<size_t>(p.num_inputs);
-  for (double value : p.immediates) compiled->immediates.push_back(static_cast<float>(value));
-  for (const ops::Instruction& instruction : p.instructions) {
-    Elementwise fn = *function_of(instruction.fn);
-    if (instruction.fn == Fn::kCast && instruction.dtype == DType::kBool) fn = Elementwise::kIsNonzero;
-    if (fn == Elementwise::kPow && instruction.b < 0 && p.immediates[static_cast<size_t>(-1 - instruction.b)] == 2)
-      fn = Elementwise::kSquare;
-    Step step{cpu::elementwise(fn), {}};
-    const std::array<int16_t, 3> operands{instruction.a, instruction.b, instruction.c};
-    for (size_t i = 0; i < 3; ++i)
-      step.from[i] = operands[i] >= 0 ? static_cast<size_t>(operands[i])
-                                      : num_inputs + p.instructions.size() + static_cast<size_t>(-1 - operands[i]);
-    compiled->steps.push_back(step);
-  }
-  return KernelState(std::move(compiled));
+Result<KernelState> prepare(const ops::Map& op, const Case& c, ConstantStore&) {
+  return KernelState(std::make_shared<const Compiled>(compile(op.program, c.in)));
 }
 
-void run(const ops::Map& op, const KernelArgs& args) {
+void run(const ops::Map&, const KernelArgs& args) {
   const auto& program = *static_cast<const Compiled*>(args.state);
   const Operands operands(args);
-  const auto thread_floats = static_cast<int64_t>(num_registers(op.program)) * kBlock;
+  const auto thread_floats = static_cast<int64_t>(num_registers(program, args.in.size())) * kBlock;
   constexpr int64_t kGrain = 8192;
   cpu::parallel_for(
       num_elements(args.out[0].type.shape), kGrain, args.num_threads, [&](int64_t begin, int64_t end, int thread) {

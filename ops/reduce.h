@@ -12,7 +12,7 @@ namespace plica::ops {
 enum class ReduceKind : uint8_t { kSum, kMean, kMax, kMin, kProd };
 constexpr std::array<std::string_view, 5> names_of(ReduceKind) { return {"sum", "mean", "max", "min", "prod"}; }
 
-// y = x reduced over `axes` (sorted, not negative; empty: y = x). Sums and products accumulate in f64 or i64; an empty
+// y = x reduced over `axes` (sorted, not negative; empty: y = x). Floats accumulate in f32 at least, integers in i64; an empty
 // range gives 0, 1 or the smallest and largest value of the type. kMean divides by the count. Integers wrap.
 //   x  (...)  any number type; bool for kMin and kMax
 //   y  (... with 1 at the axes; without them where not keepdims)  as x

@@ -32,9 +32,8 @@ void ref(const ops::Rotary& op, const KernelArgs& args) {
   visit_float(args.in[0].type.dtype, [&](auto tag) { rows<typename decltype(tag)::type>(op, args); });
 }
 
-// Rows of adjacent f32 values, both halves of a row at a time.
-const char* row_declines(const ops::Rotary& op, const Case& c) {
-  if (op.interleaved) return "pairs are interleaved";
+// Rows of adjacent f32 values, both halves of a row at a time, or its pairs.
+const char* row_declines(const ops::Rotary&, const Case& c) {
   const int64_t width = c.in[0].type->shape.back();
   for (const Operand* operand : {&c.in[0], &c.in[1], &c.in[2], &c.out[0]}) {
     if (operand->type->dtype != DType::kF32) return "an operand is not f32";
@@ -45,7 +44,7 @@ const char* row_declines(const ops::Rotary& op, const Case& c) {
   return nullptr;
 }
 
-void row(const ops::Rotary&, const KernelArgs& args) {
+void row(const ops::Rotary& op, const KernelArgs& args) {
   const Shape& shape = args.out[0].type.shape;
   const size_t rank = shape.size();
   LeadingAxes<4> axes(std::span<const int64_t>(shape).first(rank - 1),
@@ -70,7 +69,7 @@ void row(const ops::Rotary&, const KernelArgs& args) {
       cpu::RotaryRows here = rows;
       here.x = data(0, at[0]), here.cos = data(1, at[1]), here.sin = data(2, at[2]);
       here.y = static_cast<float*>(args.out[0].data) + at[3];
-      cpu::rotate_rows(here, inner);
+      (op.interleaved ? cpu::rotate_pairs : cpu::rotate_rows)(here, inner);
     }
   });
 }

@@ -5,6 +5,9 @@
 
 #include "ops/element.h"
 
+// Into the loops of apply(), where the function is known.
+#define PLICA_INLINE [[gnu::always_inline]] inline
+
 namespace plica {
 namespace {
 
@@ -58,7 +61,7 @@ double min_of(double a, double b) { return a < b || std::isnan(a) ? a : b; }
 double max_of(double a, double b) { return a > b || std::isnan(a) ? a : b; }
 double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x))); }
 
-double float_fn(Fn fn, double a, double b) {
+PLICA_INLINE double float_fn(Fn fn, double a, double b) {
   switch (fn) {
     case Fn::kAbs: return std::fabs(a);
     case Fn::kAcos: return std::acos(a);
@@ -134,7 +137,7 @@ W remainder(Fn fn, W x, W y) {
 }
 
 template <class W>
-W integer_fn(Fn fn, const FnTypes& types, W a, W b) {
+PLICA_INLINE W integer_fn(Fn fn, const FnTypes& types, W a, W b) {
   switch (fn) {
     case Fn::kAbs: return a < 0 ? static_cast<W>(0 - static_cast<uint64_t>(a)) : a;
     case Fn::kAdd: return add(a, b);
@@ -171,7 +174,7 @@ int64_t integer_pow(const FnTypes& types, Scalar a, Scalar b) {
 }
 
 template <class W>
-bool compare(Fn fn, W a, W b) {
+PLICA_INLINE bool compare(Fn fn, W a, W b) {
   switch (fn) {
     case Fn::kEqual: return a == b;
     case Fn::kLess: return a < b;
@@ -185,13 +188,13 @@ bool compare(Fn fn, W a, W b) {
   }
 }
 
-bool is_true(Fn fn, DType in, Scalar a, Scalar b) {
+PLICA_INLINE bool is_true(Fn fn, DType in, Scalar a, Scalar b) {
   if (is_float(in)) return compare(fn, a.f, b.f);
   if (is_unsigned(in)) return compare(fn, static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i));
   return compare(fn, a.i, b.i);
 }
 
-int64_t integer(Fn fn, const FnTypes& types, Scalar a, Scalar b) {
+PLICA_INLINE int64_t integer(Fn fn, const FnTypes& types, Scalar a, Scalar b) {
   if (fn == Fn::kPow) return integer_pow(types, a, b);
   if (!is_unsigned(types.in)) return integer_fn(fn, types, a.i, b.i);
   return static_cast<int64_t>(integer_fn(fn, types, static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i)));
@@ -199,26 +202,38 @@ int64_t integer(Fn fn, const FnTypes& types, Scalar a, Scalar b) {
 
 }  // namespace
 
-Scalar load_scalar(const TensorView& x, int64_t at) {
-  return visit_dtype(x.type.dtype, [&](auto tag) {
+void load_scalars(const TensorView& x, int64_t at, int64_t step, Scalar* to, int64_t n) {
+  visit_dtype(x.type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    Scalar value;
-    if constexpr (std::is_floating_point_v<Wide<T>>)
-      value.f = read<T>(x, at);
-    else
-      value.i = static_cast<int64_t>(read<T>(x, at));
-    return value;
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_floating_point_v<Wide<T>>)
+        to[i].f = read<T>(x, at + i * step);
+      else
+        to[i].i = static_cast<int64_t>(read<T>(x, at + i * step));
+    }
   });
 }
 
-void store_scalar(const TensorView& y, int64_t at, DType dtype, Scalar value) {
+void store_scalars(const TensorView& y, int64_t at, int64_t step, DType dtype, const Scalar* from, int64_t n) {
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_floating_point_v<Wide<T>>)
-      write<T>(y, at, value.f);
-    else
-      write<T>(y, at, static_cast<Wide<T>>(value.i));
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_floating_point_v<Wide<T>>)
+        write<T>(y, at + i * step, from[i].f);
+      else
+        write<T>(y, at + i * step, static_cast<Wide<T>>(from[i].i));
+    }
   });
+}
+
+Scalar load_scalar(const TensorView& x, int64_t at) {
+  Scalar value;
+  load_scalars(x, at, 0, &value, 1);
+  return value;
+}
+
+void store_scalar(const TensorView& y, int64_t at, DType dtype, Scalar value) {
+  store_scalars(y, at, 0, dtype, &value, 1);
 }
 
 Scalar make_scalar(DType dtype, double value) { return cast_scalar(Scalar{.f = value}, DType::kF64, dtype); }
@@ -234,7 +249,9 @@ Scalar cast_scalar(Scalar value, DType from, DType to) {
   return {.f = round_to(to, nearest)};
 }
 
-Scalar apply(Fn fn, const FnTypes& types, Scalar a, Scalar b, Scalar c) {
+namespace {
+
+PLICA_INLINE Scalar applied(Fn fn, const FnTypes& types, Scalar a, Scalar b, Scalar c) {
   switch (ops::def_of(fn).result) {
     case ops::FnResult::kCast: return cast_scalar(a, types.in, types.out);
     case ops::FnResult::kSelect: return a.i != 0 ? b : c;
@@ -244,6 +261,25 @@ Scalar apply(Fn fn, const FnTypes& types, Scalar a, Scalar b, Scalar c) {
   if (!is_float(types.in)) return {.i = wrap_to(types.out, integer(fn, types, a, b))};
   if (fn == Fn::kPow && !is_float(types.second)) b = cast_scalar(b, types.second, DType::kF64);
   return {.f = round_to(types.out, float_fn(fn, a.f, b.f))};
+}
+
+}  // namespace
+
+Scalar apply(Fn fn, const FnTypes& types, Scalar a, Scalar b, Scalar c) {
+  Scalar y;
+  apply(fn, types, &a, &b, &c, &y, 1);
+  return y;
+}
+
+void apply(Fn fn, const FnTypes& types, const Scalar* a, const Scalar* b, const Scalar* c, Scalar* y, int64_t n) {
+  switch (fn) {
+#define PLICA_POINTWISE(name, num_inputs, result)                                         \
+  case Fn::k##name:                                                                       \
+    for (int64_t i = 0; i < n; ++i) y[i] = applied(Fn::k##name, types, a[i], b[i], c[i]); \
+    return;
+#include "ops/pointwise_list.inc"
+#undef PLICA_POINTWISE
+  }
 }
 
 }  // namespace plica

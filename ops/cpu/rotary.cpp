@@ -28,6 +28,36 @@ void rotate(const RotaryRows& r, int64_t count) {
   }
 }
 
+#if HWY_TARGET == HWY_SCALAR  // a vector of one value holds no pair
+void turn_pairs(const RotaryRows& r, int64_t count) {
+  for (int64_t row = 0; row < count; ++row) {
+    const float *x = r.x + row * r.x_stride, *cos = r.cos + row * r.cos_stride, *sin = r.sin + row * r.sin_stride;
+    float* y = r.y + row * r.y_stride;
+    for (int64_t i = 0; i < r.width; i += 2) {
+      const float even = x[i], odd = x[i + 1];
+      y[i] = even * cos[i] - odd * sin[i];
+      y[i + 1] = odd * cos[i + 1] + even * sin[i + 1];
+    }
+  }
+}
+#else
+void turn_pairs(const RotaryRows& r, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < r.width; i += lanes) {
+    const auto mask = hn::FirstN(d, static_cast<size_t>(r.width - i));
+    for (int64_t row = 0; row < count; ++row) {
+      const auto x = hn::MaskedLoad(mask, d, r.x + row * r.x_stride + i);
+      const auto cos = hn::MaskedLoad(mask, d, r.cos + row * r.cos_stride + i);
+      const auto sin = hn::MaskedLoad(mask, d, r.sin + row * r.sin_stride + i);
+      const auto signed_sin = hn::OddEven(sin, hn::Neg(sin));
+      const auto y = hn::MulAdd(hn::Shuffle2301(x), signed_sin, hn::Mul(x, cos));
+      hn::BlendedStore(y, mask, d, r.y + row * r.y_stride + i);
+    }
+  }
+}
+#endif
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plica::cpu
 HWY_AFTER_NAMESPACE();
@@ -36,8 +66,11 @@ HWY_AFTER_NAMESPACE();
 namespace plica::cpu {
 
 HWY_EXPORT(rotate);
+HWY_EXPORT(turn_pairs);
 
 void rotate_rows(const RotaryRows& rows, int64_t count) { HWY_DYNAMIC_DISPATCH(rotate)(rows, count); }
+
+void rotate_pairs(const RotaryRows& rows, int64_t count) { HWY_DYNAMIC_DISPATCH(turn_pairs)(rows, count); }
 
 }  // namespace plica::cpu
 #endif  // HWY_ONCE

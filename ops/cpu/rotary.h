@@ -15,4 +15,7 @@ struct RotaryRows {
 // y = x * cos + (-upper half of x, lower half of x) * sin for the first `count` rows.
 void rotate_rows(const RotaryRows& rows, int64_t count);
 
+// The same with partners side by side: y = x * cos + (-x[1], x[0], -x[3], x[2] ...) * sin.
+void rotate_pairs(const RotaryRows& rows, int64_t count);
+
 }  // namespace plica::cpu
