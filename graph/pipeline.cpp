@@ -23,8 +23,9 @@ constexpr Pass kPasses[] = {
     {"merge_projections", merge_projections},
     {"canonicalise_fused", canonicalise},
     {"merge_rotary", merge_rotary},
-    {"fold_weights", fold_weights},
     {"expand_scores", expand_scores, true},
+    {"widen_half", widen_half, false, Device::kCpu},
+    {"fold_weights", fold_weights},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
 };
@@ -82,7 +83,8 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
   for (const Pass& pass : passes) {
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
-    run.skipped = !pass.required && (skip || options.reference);
+    const bool elsewhere = pass.device && *pass.device != options.device;
+    run.skipped = elsewhere || (!pass.required && (skip || options.reference));
     if (!run.skipped) {
       const Clock::time_point pass_start = Clock::now();
       const std::string doing = "running pass '" + std::string(pass.name) + "'";

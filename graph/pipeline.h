@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
+#include "plica/device.h"
 
 namespace plica {
 
@@ -13,7 +15,8 @@ namespace plica {
 struct Pass {
   std::string_view name;
   Result<int> (*run)(Graph& graph, ConstantStore& constants);
-  bool required = false;  // kernels exist only for what it leaves behind: has no off switch
+  bool required = false;              // kernels exist only for what it leaves behind: has no off switch
+  std::optional<Device> device = {};  // it runs for this one alone
 };
 
 std::span<const Pass> pipeline();  // in the order in which they run
@@ -22,6 +25,7 @@ std::span<const Pass> pipeline();  // in the order in which they run
 const Pass* storing_pass(Precision precision);
 
 struct PipelineOptions {
+  Device device = Device::kCpu;
   std::vector<std::string> skip;  // names of passes
   bool reference = false;         // required passes alone, in the file's own types
   Precision precision = Precision::kFile;

@@ -77,8 +77,12 @@ size_t weights_bytes(const Plan& plan) {
   std::unordered_set<const void*> seen;
   size_t bytes = 0;
   for (const Step& step : plan.steps)
-    for (const Place& place : step.in)
-      if (place.kind == Kind::kConstant && seen.insert(place.constant->data).second) bytes += num_bytes(place.type);
+    for (const Place& place : step.in) {
+      if (place.kind != Kind::kConstant) continue;
+      const Constant& constant = *place.constant;
+      const bool is_new = seen.insert(constant.data != nullptr ? constant.data : &constant).second;
+      if (is_new) bytes += num_bytes(place.type);
+    }
   return bytes;
 }
 
@@ -102,7 +106,8 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   const auto start = std::chrono::steady_clock::now();
   const TeamSize team(options.device.num_threads);
   const DeviceScope scope(options.context.get());
-  const PipelineOptions passes{.skip = options.skip_passes,
+  const PipelineOptions passes{.device = options.device.device,
+                               .skip = options.skip_passes,
                                .reference = options.reference,
                                .precision = options.precision,
                                .extra = options.extra_passes};

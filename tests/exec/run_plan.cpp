@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "graph/text.h"
+#include "ops/element.h"
 #include "runtime/core/dtype.h"
 #include "runtime/device/arena.h"
 #include "runtime/exec/executor.h"
@@ -31,8 +32,8 @@ std::vector<Tensor> run_plan(const Plan& plan) {
     inputs.push_back(*Tensor::zeros(type.dtype, type.shape));
     visit_dtype(type.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_arithmetic_v<T>)
-        for (int64_t i = 0; i < num_elements(type.shape); ++i) inputs.back().as<T>()[i] = static_cast<T>(i);
+      for (int64_t i = 0; i < num_elements(type.shape); ++i)
+        inputs.back().as<T>()[i] = narrow<T>(static_cast<Wide<T>>(i));
     });
   }
   if (!tests_the_cpu()) {
@@ -68,9 +69,8 @@ std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values;
   visit_dtype(tensor.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_arithmetic_v<T>)
-      for (int64_t i = 0; i < num_elements(tensor.shape()); ++i)
-        values.push_back(static_cast<double>(tensor.as<T>()[i]));
+    for (int64_t i = 0; i < num_elements(tensor.shape()); ++i)
+      values.push_back(static_cast<double>(widen(tensor.as<T>()[i])));
   });
   return values;
 }
