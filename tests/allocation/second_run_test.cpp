@@ -3,7 +3,7 @@
 #include "plica/session.h"
 #include "runtime/api/model_state.h"
 #include "runtime/api/session_state.h"
-#include "tests/allocation/counted_malloc.h"
+#include "tests/harness/counted_malloc.h"
 #include "tests/harness/test_device.h"
 #include "tests/harness/transformer_layer.h"
 
@@ -30,6 +30,23 @@ TEST_P(SecondRun, AllocatesNothing) {
   const bool same_memory = run(tokens), other_memory = run(other_tokens);
   EXPECT_EQ(num_allocations() - before, 0);
   EXPECT_TRUE(same_memory && other_memory);
+}
+
+TEST_P(SecondRun, OfReferenceKernelsAllocatesNothing) {
+  if (!counts_allocations()) GTEST_SKIP() << "a sanitizer has taken over malloc";
+  PlanOptions options{.reference = true};
+  options.device.num_threads = GetParam();
+  const auto model =
+      std::make_shared<Model::State>(text_source(kTransformerLayer), LoadOptions{}, options, LoadStats{});
+  Session::State session(model, *make_runner(model->context));
+  const Tensor ids = *Tensor::zeros(DType::kI64, {2, 9}), mask = *Tensor::zeros(DType::kBool, {2, 1, 1, 9});
+  ASSERT_TRUE(session.bind(0, ids.view()) && session.bind(1, mask.view()));
+  ASSERT_TRUE(session.run());
+  for (const Step& step : session.planned->plan->steps) EXPECT_EQ(step.kernel->name, "ref");
+  const int64_t before = num_allocations();
+  const bool ran = session.run().operator bool();
+  EXPECT_EQ(num_allocations() - before, 0);
+  EXPECT_TRUE(ran);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, SecondRun, testing::Values(1, 2));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/scalar.h"
+#include "ops/strided.h"
 #include "runtime/core/dtype.h"
 
 namespace plica {
@@ -28,17 +29,20 @@ double tolerance_of(DType dtype) {
 std::optional<std::string> disagreement(const TensorView& found, const TensorView& wanted, double factor) {
   const DType dtype = found.type.dtype;
   const double tolerance = factor * tolerance_of(dtype);
-  for (int64_t i = 0; i < num_elements(found.type.shape); ++i) {
-    const Scalar is = load_scalar(found, i), should = load_scalar(wanted, i);
+  std::optional<std::string> first;
+  for_each_element<2>(wanted.type.shape, {&found.type, &wanted.type}, [&](const std::array<int64_t, 2>& at) {
+    if (first) return;
+    const Scalar is = load_scalar(found, at[0]), should = load_scalar(wanted, at[1]);
     if (!is_float(dtype)) {
-      if (is.i == should.i) continue;
-      return "element " + std::to_string(i) + " is " + std::to_string(is.i) + ", wanted " + std::to_string(should.i);
+      if (is.i != should.i)
+        first =
+            "element " + std::to_string(at[1]) + " is " + std::to_string(is.i) + ", wanted " + std::to_string(should.i);
+    } else if (!floats_agree(is.f, should.f, cast_scalar(should, wanted.type.dtype, dtype).f, tolerance)) {
+      first = "element " + std::to_string(at[1]) + " is " + std::to_string(is.f) + ", wanted " +
+              std::to_string(should.f) + " within " + std::to_string(tolerance * (1 + std::fabs(should.f)));
     }
-    if (floats_agree(is.f, should.f, cast_scalar(should, wanted.type.dtype, dtype).f, tolerance)) continue;
-    return "element " + std::to_string(i) + " is " + std::to_string(is.f) + ", wanted " + std::to_string(should.f) +
-           " within " + std::to_string(tolerance * (1 + std::fabs(should.f)));
-  }
-  return std::nullopt;
+  });
+  return first;
 }
 
 }  // namespace plica

@@ -11,7 +11,7 @@ namespace plica {
 double tolerance_of(DType dtype);
 
 // The first element where `found` differs from `wanted` (of the same dtype, or f64) by more than `factor` times the
-// tolerance of its dtype; nullopt where none does. NaN equals NaN. Both dense.
+// tolerance of its dtype; nullopt where none does. NaN equals NaN. `wanted` is dense.
 std::optional<std::string> disagreement(const TensorView& found, const TensorView& wanted, double factor);
 
 }  // namespace plica

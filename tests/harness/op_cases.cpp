@@ -12,13 +12,14 @@
 #include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
 #include "tests/harness/agreement.h"
+#include "tests/harness/counted_malloc.h"
 #include "tests/harness/cuda_mirror.h"
 
 namespace plica {
 namespace {
 
 struct Count {
-  int ran = 0, declined = 0;
+  int ran = 0, strided = 0, declined = 0;
   std::string why;
 };
 
@@ -69,12 +70,14 @@ int64_t alignment(const void* data) {
 // One kernel on one trial with fresh memory.
 class KernelRun {
  public:
-  KernelRun(const OpDef& op, const OpCase& c, const Trial& trial, const DeviceTraits& device)
+  KernelRun(const OpDef& op, const OpCase& c, const Trial& trial, const DeviceTraits& device,
+            Layout out_layout = Layout::kDense)
       : attrs_(c.attrs), inputs_(memories(trial, false)), in_(views(inputs_)) {
     std::vector<const TensorType*> types;
     for (const TensorView& x : in_) types.push_back(x.data ? &x.type : nullptr);
     Result<Types> results = infer_types(op, attrs_, types);
     if (results) out_types_ = *std::move(results);
+    for (TensorType& type : out_types_) type.strides = strides_of(type.shape, out_layout);
     case_.device = device;
     case_.precision = c.precision;
     for (size_t i = 0; i < in_.size(); ++i) {
@@ -92,6 +95,10 @@ class KernelRun {
     return kernel.declines ? kernel.declines(attrs_.get(), case_) : nullptr;
   }
   bool takes_in_place(size_t i) const { return in_[i].data != nullptr && in_[i].type == out_types_[0]; }
+  bool has_strided_results() const {
+    return std::ranges::any_of(out_types_, [](const TensorType& type) { return !type.strides.empty(); });
+  }
+  int64_t num_allocations() const { return num_allocations_; }  // of the last run's kernel, on the CPU
 
   // `in_place`: the input whose memory the first result shares, or -1.
   void run(const Kernel& kernel, int in_place = -1) {
@@ -108,18 +115,22 @@ class KernelRun {
     }
     Fault fault;
     const KernelArgs args{in_, out_, scratch.data(), nullptr, state.get(), &fault, case_.device.num_threads};
-    if (case_.device.device == Device::kCuda)
-      run_on_cuda(kernel, args, scratch, in_place);
-    else
-      kernel.run(attrs_.get(), args);
-    EXPECT_EQ(fault.what, nullptr) << fault.what << " " << fault.found;
-    EXPECT_TRUE(scratch.guards_are_whole()) << "wrote outside its scratch";
-    for (const auto& output : outputs_) EXPECT_TRUE(output->guards_are_whole()) << "wrote outside its output";
+    if (case_.device.device == Device::kCuda) return run_on_cuda(kernel, args, scratch, in_place);
+    const int64_t before = plica::num_allocations();
+    kernel.run(attrs_.get(), args);
+    num_allocations_ = plica::num_allocations() - before;
+    expect_kept_within(fault, scratch);
   }
 
   const std::vector<TensorView>& out() const { return out_; }
 
  private:
+  void expect_kept_within(const Fault& fault, const GuardedMemory& scratch) const {
+    EXPECT_EQ(fault.what, nullptr) << fault.what << " " << fault.found;
+    EXPECT_TRUE(scratch.guards_are_whole()) << "wrote outside its scratch";
+    for (const auto& output : outputs_) EXPECT_TRUE(output->guards_are_whole()) << "wrote outside its output";
+  }
+
   // On copies of all buffers, guards and all, which come back here to be judged.
   void run_on_cuda(const Kernel& kernel, const KernelArgs& args, GuardedMemory& scratch, int in_place) {
     CudaMirror mirror;
@@ -138,6 +149,7 @@ class KernelRun {
       kernel.run(attrs_.get(), there);
     });
     EXPECT_EQ(wrong, "");
+    expect_kept_within(*args.fault, scratch);
   }
 
   const Attrs& attrs_;
@@ -148,6 +160,7 @@ class KernelRun {
   Case case_;
   ConstantStore constants_;
   std::vector<std::unique_ptr<GuardedMemory>> outputs_;
+  int64_t num_allocations_ = 0;
 };
 
 void expect_results(const KernelRun& run, const Trial& trial, const OpCase& c) {
@@ -172,6 +185,15 @@ void expect_kernel_agrees(const OpDef& op, const Kernel& kernel, const Trial& tr
   for (size_t i = 0; i < trial.wanted.size(); ++i)
     EXPECT_EQ(std::memcmp(first.out()[i].data, second.out()[i].data, num_bytes(first.out()[i].type)), 0)
         << "the second run gives other bits";
+  EXPECT_EQ(second.num_allocations(), 0) << "the second run allocates";
+  for (const Layout layout : {Layout::kTransposed, Layout::kHeads}) {
+    KernelRun strided(op, c, trial, device, layout);
+    if (!strided.has_strided_results() || strided.declines(kernel) != nullptr) continue;
+    const testing::ScopedTrace where(__FILE__, __LINE__, "results by strides");
+    strided.run(kernel);
+    expect_results(strided, trial, c);
+    count.strided += 1;
+  }
   for (size_t i = 0; i < trial.specs.size() && i < 32; ++i) {
     if (!(kernel.in_place >> i & 1)) continue;
     KernelRun shared(op, c, trial, device);
@@ -202,7 +224,8 @@ std::vector<Backend> backends() {
 
 void report(const OpTable& table, const Backend& backend, const std::map<std::string_view, Count>& counts) {
   for (const auto& [kernel, count] : counts) {
-    std::cout << "[  kernel  ] " << table.op << " " << kernel << " (" << backend.name << "): " << count.ran << " ran";
+    std::cout << "[  kernel  ] " << table.op << " " << kernel << " (" << backend.name << "): " << count.ran << " ran, "
+              << count.strided << " with strided results";
     if (count.declined > 0) std::cout << ", " << count.declined << " declined: " << count.why;
     std::cout << "\n";
     if (!table.every_kernel) continue;

@@ -26,7 +26,8 @@ struct OpTable {
 
 // Multiplies the table by backend, by every kernel that does not decline and by the number of threads; judges each result
 // against the reference kernel. Outputs, scratch and gaps are poisoned and guarded; a second run must give the same
-// bits; where a kernel may work in place, it also does. Prints what ran and why kernels declined; fails where a kernel
+// bits and, on the CPU, allocate nothing; where a kernel may work in place, it also does; where it writes results with the strides
+// of a transposed tensor or of heads, it also does, as a plan may ask of it. Prints what ran and why kernels declined; fails where a kernel
 // of the operator never ran. Where no kernel for CUDA can run it says why; with PLICA_TEST_CUDA in the environment that is
 // a failure, and the CPU is left out.
 void expect_kernels_agree(const OpTable& table);

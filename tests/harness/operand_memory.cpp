@@ -8,6 +8,7 @@
 #include "ops/scalar.h"
 #include "ops/strided.h"
 #include "runtime/core/dtype.h"
+#include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
@@ -109,6 +110,11 @@ std::vector<double> values_of(const OperandSpec& spec, DType dtype, uint64_t see
     for (size_t i = values.size() / static_cast<size_t>(spec.shape[0]); i < values.size(); ++i)
       values[i] = values[i - values.size() / static_cast<size_t>(spec.shape[0])];
   return values;
+}
+
+Strides strides_of(const Shape& shape, Layout layout) {
+  Strides strides = placement({.shape = shape, .layout = layout}).strides;
+  return is_dense({DType::kF32, shape, strides}) ? Strides{} : strides;
 }
 
 OperandMemory::OperandMemory(const OperandSpec& spec, DType dtype, const std::vector<double>& values)

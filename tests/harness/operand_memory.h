@@ -52,6 +52,9 @@ class GuardedMemory {
   std::byte* begin_;
 };
 
+// The strides of that layout, which has no gaps (kDense, kTransposed, kHeads); empty where they are those of a dense tensor.
+Strides strides_of(const Shape& shape, Layout layout);
+
 // The values of an input in row-major order, rounded to `dtype`: the same for the same spec and seed.
 std::vector<double> values_of(const OperandSpec& spec, DType dtype, uint64_t seed);
 

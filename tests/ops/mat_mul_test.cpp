@@ -42,12 +42,7 @@ OpTable mat_mul_cases() {
         {{40}, Layout::kReversed},
         {{31, 40}, Layout::kTransposed},
         {{31, 40}, Layout::kTransposed}}},
-      {"three products in tf32",
-       op,
-       {{{2, 31, 24}}, {{24, 40}}, {{40}}},
-       {DType::kF32},
-       1,
-       Precision::kTf32x3},
+      {"three products in tf32", op, {{{2, 31, 24}}, {{24, 40}}, {{40}}}, {DType::kF32}, 1, Precision::kTf32x3},
       {"production", op, {{{257, 640}}, {.shape = {640, 321}, .constant = true}, {{321}}, none, {{257, 321}}}},
   };
   for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,

@@ -18,6 +18,8 @@ OpTable reduce_cases() {
       {"any and all", Reduce{ReduceKind::kMax, {1}}, {{{4, 7}}}, {DType::kBool}},
       {"scalar", Reduce{ReduceKind::kSum, {}}, {{{}}}, kFloats},
       {"production", Reduce{ReduceKind::kMean, {-1 + 3}}, {{{4, 257, 640}}}},
+      {"long columns", Reduce{ReduceKind::kSum, {0}}, {{{1000, 3}}}},
+      {"middle axes", Reduce{ReduceKind::kMax, {1, 2}}, {{{2, 3, 4, 40}}}},
       {"production over rows", Reduce{ReduceKind::kSum, {1}, false}, {{{4, 257, 640}}}},
   };
   for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd}) {

@@ -16,6 +16,7 @@ OpTable rotary_cases() {
               {"pairs", pairs, {{{3, 5, 6}}, {{5, 6}}, {{5, 6}}}, kFloats},
               {"heads", halves, {{{2, 4, 9, 16}, Layout::kHeads}, {{1, 1, 9, 16}}, {{9, 16}}}, kFloats},
               {"one angle", halves, {{{3, 8}}, {{1, 8}}, {{1}}}},
+              {"pairs of heads", pairs, {{{2, 4, 9, 20}, Layout::kHeads}, {{1, 1, 9, 20}}, {{9, 20}}}},
               {"columns in memory", pairs, {{{3, 4, 8}, Layout::kTransposed}, {{4, 8}, Layout::kTransposed}, {{4, 8}}}},
               {"empty", halves, {{{2, 0, 8}}, {{0, 8}}, {{0, 8}}}},
               {"no width", halves, {{{2, 3, 0}}, {{3, 0}}, {{3, 0}}}},

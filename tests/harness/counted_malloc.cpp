@@ -1,4 +1,4 @@
-#include "tests/allocation/counted_malloc.h"
+#include "tests/harness/counted_malloc.h"
 
 #include <atomic>
 #include <cerrno>
