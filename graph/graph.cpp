@@ -70,6 +70,18 @@ void Graph::add_output(std::string name, ValueId value) {
   output_names_.push_back(std::move(name));
 }
 
+void Graph::select_outputs(std::span<const size_t> indices) {
+  std::vector<ValueId> values;
+  std::vector<std::string> names;
+  for (size_t i : indices) {
+    values.push_back(outputs_[i]);
+    names.push_back(output_names_[i]);
+  }
+  outputs_ = std::move(values);
+  output_names_ = std::move(names);
+  remove_dead();
+}
+
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
   for (NodeId user : values_[static_cast<size_t>(from)].users) {

@@ -44,6 +44,9 @@ class Graph {
 
   void add_output(std::string name, ValueId value);
 
+  // Of the outputs those of these indices stay, in this order; what nobody uses then goes.
+  void select_outputs(std::span<const size_t> indices);
+
   // All uses of `from`, graph outputs too, become uses of `to` (same dtype and shape). `from` keeps its producer.
   void replace_uses(ValueId from, ValueId to);
   void set_input(NodeId node, size_t input_idx, ValueId value);

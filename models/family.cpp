@@ -224,8 +224,8 @@ Result<Family> choose_family(const GraphPorts& graph, const FamilyOptions& optio
   PLICA_CHECK(choose_inputs(graph, options, family));
   PLICA_CHECK(choose_alphabet(graph, options, family));
   PLICA_CHECK(choose_limit(options, family));
-  PLICA_TRY(family.output, choose_output(graph.outputs, options, family.alphabet.size, family.guesses));
-  family.output_name = graph.outputs[family.output].name;
+  PLICA_TRY(const size_t output, choose_output(graph.outputs, options, family.alphabet.size, family.guesses));
+  family.output_name = graph.outputs[output].name;
   return family;
 }
 

@@ -57,7 +57,6 @@ struct Family {
   Alphabet alphabet;
   std::vector<FamilyInput> inputs;   // in the graph's order
   std::string output_name;           // shape (B, L, C), rows as tokens, or (B, C)
-  size_t output = 0;                 // its index
   int64_t max_tokens = 0;            // 0: unknown, or without a limit
   int64_t fixed_tokens = 0;          // L, where the graph fixes it
   int64_t fixed_batch = 0;           // B, where the graph fixes it

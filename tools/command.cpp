@@ -7,6 +7,8 @@
 #include <exception>
 #include <new>
 
+#include "runtime/core/result.h"
+
 namespace plica {
 
 const std::vector<std::pair<std::string, Precision>>& precisions() {
@@ -42,6 +44,17 @@ CLI::App* add_command(CLI::App& program, const char* name, const char* summary, 
               "\n\nAll commands take --device, --precision, --threads, --memory-limit, --skip-pass, --no-mmap and "
               "--log-level: see `plica --help`.");
   return app;
+}
+
+void add_outputs_option(CLI::App& app, std::vector<std::string>& names) {
+  app.add_option("--outputs", names, "Compute these outputs alone: names, with commas [all]")->delimiter(',');
+}
+
+Result<Model> load_model(const std::string& path, const std::vector<std::string>& outputs,
+                         const CommonOptions& common) {
+  PLICA_TRY(Model model, Model::load(path, common.load_options()));
+  if (outputs.empty()) return model;
+  return model.select(outputs);
 }
 
 void set_up_log(std::string_view level) {

@@ -52,6 +52,12 @@ Command add_profile(CLI::App& program, const CommonOptions& common);
 // A sub-command with a line for the list of commands, and details with examples for its own --help.
 CLI::App* add_command(CLI::App& program, const char* name, const char* summary, const char* details);
 
+// --outputs: names of outputs, with commas; none means all.
+void add_outputs_option(CLI::App& app, std::vector<std::string>& names);
+
+// The model, of the outputs named alone where there are names.
+Result<Model> load_model(const std::string& path, const std::vector<std::string>& outputs, const CommonOptions& common);
+
 void set_up_log(std::string_view level);
 
 // Logs the error and gives kNothingDone.

@@ -45,6 +45,7 @@ Result<Embedder> Embedder::create(EmbedderOptions options) {
                                             " puts no token before a sequence; --pool cls has nothing to take");
   if (family.fixed_batch > 0) options.limits.max_records = family.fixed_batch;
   if (family.fixed_tokens > 0) options.limits.max_tokens = std::max(options.limits.max_tokens, family.fixed_tokens);
+  PLICA_TRY(model, model.select({family.output_name}));
   PLICA_TRY(Session session, model.session());
   spdlog::info("{}: family {}, alphabet {}, vectors from output '{}'", options.family.model_path, family.name,
                family.alphabet.name, family.output_name);
@@ -106,7 +107,7 @@ Result<TensorView> Embedder::run_model(std::span<QueuedRecord* const> records, i
   PLICA_TRY(inputs_, make_batch(family_, sequences, rows, width));
   for (size_t i = 0; i < inputs_.size(); ++i) PLICA_CHECK(session_.bind(i, inputs_[i].view()));
   PLICA_CHECK(session_.run());
-  const TensorView output = with_rows(session_.outputs()[family_.output]);
+  const TensorView output = with_rows(session_.outputs()[0]);
   const Shape& shape = output.type.shape;
   if (shape.size() != 3 || shape[0] != rows || (shape[1] != width && shape[1] != 1))
     return Error(Code::kInvalidInput, "output '" + family_.output_name + "' is " + to_string(output.type) +

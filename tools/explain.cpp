@@ -28,6 +28,7 @@ constexpr const char* kDetails =
 struct ExplainArguments {
   std::string model;
   InputArguments inputs;
+  std::vector<std::string> outputs;
   bool json = false;
   bool memory = false;
 };
@@ -106,7 +107,7 @@ void print_text(const Plan& plan, bool memory) {
 }
 
 Result<int> explain(const ExplainArguments& arguments, const CommonOptions& common) {
-  PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
+  PLICA_TRY(const Model model, load_model(arguments.model, arguments.outputs, common));
   PLICA_TRY(const std::vector<Tensor> inputs, given_inputs(model, arguments.inputs));
   std::vector<TensorView> views;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -129,6 +130,7 @@ Command add_explain(CLI::App& program, const CommonOptions& common) {
   CLI::App* app = add_command(program, "explain", kSummary, kDetails);
   app->add_option("MODEL", arguments->model, "ONNX file")->required();
   add_input_options(*app, arguments->inputs);
+  add_outputs_option(*app, arguments->outputs);
   app->add_flag("--json", arguments->json, "As JSON");
   app->add_flag("--memory", arguments->memory, "Also the table of the arena");
   return {app, [arguments, &common] { return exit_code_of([&] { return explain(*arguments, common); }); }};

@@ -17,6 +17,8 @@ constexpr const char* kDetails =
     "      inputs.npz holds an array for each input, under its name; outputs.npz gets one for each output\n"
     "  plica run model.onnx --inputs test_data_set_0 -o outputs.npz\n"
     "      input_0.pb, input_1.pb ... of an ONNX test, in the order of the inputs\n"
+    "  plica run model.onnx --inputs inputs.npz -o outputs.npz --outputs last_hidden_state\n"
+    "      this output alone; what only others need is not computed\n"
     "\n"
     "`plica info model.onnx` lists the names, types and shapes.";
 
@@ -24,10 +26,11 @@ struct RunArguments {
   std::string model;
   std::string inputs;
   std::string output;
+  std::vector<std::string> outputs;
 };
 
 Result<int> run_model(const RunArguments& arguments, const CommonOptions& common) {
-  PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
+  PLICA_TRY(const Model model, load_model(arguments.model, arguments.outputs, common));
   PLICA_TRY(const TensorMap inputs, read_inputs(arguments.inputs, model.inputs()));
   PLICA_TRY(NpzWriter writer, NpzWriter::create(arguments.output));
   PLICA_TRY(Session session, model.session());
@@ -50,6 +53,7 @@ Command add_run(CLI::App& program, const CommonOptions& common) {
   app->add_option("MODEL", arguments->model, "ONNX file")->required();
   app->add_option("--inputs", arguments->inputs, "An .npz file, or a folder with input_N.pb")->required();
   app->add_option("-o,--out", arguments->output, "The .npz file to write")->required();
+  add_outputs_option(*app, arguments->outputs);
   return {app, [arguments, &common] { return exit_code_of([&] { return run_model(*arguments, common); }); }};
 }
 

@@ -35,6 +35,22 @@ std::string disagreement(const std::vector<Port>& ports, std::span<const TensorV
   return "";
 }
 
+Result<std::vector<size_t>> indices_of(const std::vector<std::string>& names, const std::vector<Port>& ports) {
+  std::vector<size_t> indices;
+  for (const std::string& name : names) {
+    const auto port = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; });
+    if (port == ports.end())
+      return Error(Code::kInvalidInput, "output '" + name + "' is not of this model, wanted " + names_of(ports));
+    const auto index = static_cast<size_t>(port - ports.begin());
+    if (std::find(indices.begin(), indices.end(), index) != indices.end())
+      return Error(Code::kInvalidInput, "output '" + name + "' is selected twice, wanted each once");
+    indices.push_back(index);
+  }
+  if (indices.empty())
+    return Error(Code::kInvalidInput, "no output is selected, wanted at least one of " + names_of(ports));
+  return indices;
+}
+
 Result<PlanOptions> plan_options(const LoadOptions& options) {
   PLICA_TRY(std::shared_ptr<DeviceContext> context, open_device(options.device, options.num_threads));
   PlanOptions plan;
@@ -51,6 +67,12 @@ Result<PlanOptions> plan_options(const LoadOptions& options) {
 
 }  // namespace
 
+std::string names_of(const std::vector<Port>& ports) {
+  std::string text;
+  for (const Port& port : ports) text.append(text.empty() ? "'" : ", '").append(port.name).append("'");
+  return text;
+}
+
 std::string to_string(const Port& port) {
   std::string text(name_of(port.dtype));
   if (!port.has_rank) return text.append(" of any shape");
@@ -63,13 +85,16 @@ std::string to_string(const Port& port) {
   return text;
 }
 
-Model::State::State(Source model_source, LoadOptions load_options, PlanOptions plan_options, LoadStats load_stats)
+Model::State::State(Source model_source, LoadOptions load_options, PlanOptions plan_options, LoadStats load_stats,
+                    std::shared_ptr<ConstantStore> constant_store)
     : source(std::move(model_source)),
       options(std::move(load_options)),
       stats(load_stats),
       context(plan_options.context != nullptr ? plan_options.context : host_context(plan_options.device.num_threads)),
       inputs(infos_of(source.inputs)),
       outputs(infos_of(source.outputs)),
+      store(std::move(constant_store)),
+      constants(*store),
       plans(source, std::move(plan_options), constants, options.num_plans) {}
 
 Result<Model> Model::State::make(Source source, LoadOptions options, LoadStats stats) {
@@ -113,6 +138,16 @@ Status Model::State::check_input(size_t index, const TensorType& type) const {
 const std::vector<TensorInfo>& Model::inputs() const { return state_->inputs; }
 
 const std::vector<TensorInfo>& Model::outputs() const { return state_->outputs; }
+
+Result<Model> Model::select(const std::vector<std::string>& output_names) const {
+  return guarded([&]() -> Result<Model> {
+    PLICA_TRY(std::vector<size_t> indices, indices_of(output_names, state_->source.outputs));
+    PLICA_TRY(PlanOptions plan, plan_options(state_->options));
+    if (plan.context != nullptr) plan.context = state_->context;
+    return Model(std::make_shared<State>(select_outputs(state_->source, std::move(indices)), state_->options,
+                                         std::move(plan), state_->stats, state_->store));
+  });
+}
 
 Result<size_t> Model::forecast(const std::vector<Shape>& input_shapes) const {
   return guarded([&]() -> Result<size_t> {

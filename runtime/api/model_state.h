@@ -23,7 +23,8 @@ struct LoadStats {
 
 // The inside of a Model, for sessions and tools. Thread-safe where its members are.
 struct Model::State {
-  State(Source model_source, LoadOptions load_options, PlanOptions options, LoadStats load_stats);
+  State(Source model_source, LoadOptions load_options, PlanOptions options, LoadStats load_stats,
+        std::shared_ptr<ConstantStore> store = std::make_shared<ConstantStore>());
 
   // kUnsupported where this build lacks the device or the precision.
   static Result<Model> make(Source source, LoadOptions options, LoadStats stats = {});
@@ -45,11 +46,14 @@ struct Model::State {
   const LoadStats stats;
   const std::shared_ptr<DeviceContext> context;
   std::vector<TensorInfo> inputs, outputs;
-  ConstantStore constants;
+  const std::shared_ptr<ConstantStore> store;  // shared by models of one file that differ in their outputs
+  ConstantStore& constants;
   PlanCache plans;
 };
 
 // "i64 batch x sequence": the type as the model declares it.
 std::string to_string(const Port& port);
+
+std::string names_of(const std::vector<Port>& ports);  // "'ids', 'mask'"
 
 }  // namespace plica

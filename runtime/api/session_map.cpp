@@ -10,12 +10,6 @@ namespace {
 
 using Tensors = std::map<std::string, Tensor>;
 
-std::string names_of(const std::vector<Port>& ports) {
-  std::string text;
-  for (const Port& port : ports) text.append(text.empty() ? "'" : ", '").append(port.name).append("'");
-  return text;
-}
-
 Status bind_by_name(Session::State& state, const Tensors& inputs) {
   const std::vector<Port>& ports = state.model->source.inputs;
   for (const auto& [name, tensor] : inputs) {

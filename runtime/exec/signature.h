@@ -40,4 +40,7 @@ struct Source {
   std::function<Result<std::variant<Graph, NeedsValues>>(const Signature&)> specialise;
 };
 
+// The source with these of its outputs alone, in this order; its graphs hold nothing that only the others need.
+Source select_outputs(const Source& source, std::vector<size_t> indices);
+
 }  // namespace plica

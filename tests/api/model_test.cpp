@@ -107,6 +107,35 @@ TEST(Model, SizesOfOneNameThatDifferAreNamed) {
   EXPECT_THAT(to_string(session.run(inputs).error()), HasSubstr("size 'L' is 4 in input 'ids' and 5 in input 'mask'"));
 }
 
+size_t num_steps(const Model& model) {
+  const std::vector<TensorView> views{{{DType::kI64, {2, 5}, {}}, nullptr},
+                                      {{DType::kBool, {2, 1, 1, 5}, {}}, nullptr}};
+  return (*model.state()->plan(views))->plan->steps.size();
+}
+
+TEST(Model, OfSelectedOutputsComputesNothingElse) {
+  const Model all = layer_model();
+  const auto chosen = all.select({"m", "y"});
+  ASSERT_TRUE(chosen) << to_string(chosen.error());
+  EXPECT_EQ(chosen->outputs()[0].name, "m");
+  EXPECT_LT(num_steps(*chosen), num_steps(all));
+  const size_t num_made = all.state()->constants.num_made();
+  const auto inputs = layer_inputs(2, 5);
+  Session whole = *all.session(), part = *chosen->session();
+  const auto wanted = *whole.run(inputs), found = *part.run(inputs);
+  EXPECT_EQ(all.state()->constants.num_made(), num_made) << "the weights are not shared";
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_TRUE(same_bits(found, {{"m", wanted.at("m")}, {"y", wanted.at("y")}}));
+  EXPECT_EQ(part.outputs()[0].type.shape, (Shape{2, 64}));
+}
+
+TEST(Model, OutputsThatCannotBeSelectedAreNamed) {
+  const Model model = layer_model();
+  EXPECT_THAT(model.select({"y", "z"}).error().what(), HasSubstr("output 'z' is not of this model, wanted 'y', 'm'"));
+  EXPECT_THAT(model.select({"y", "y"}).error().what(), HasSubstr("output 'y' is selected twice"));
+  EXPECT_THAT(model.select({}).error().what(), HasSubstr("no output is selected, wanted at least one of 'y'"));
+}
+
 class ModelFile : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) {

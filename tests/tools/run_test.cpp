@@ -47,6 +47,21 @@ TEST_F(Run, GivesOutputsByName) {
   EXPECT_EQ((*arrays)[0].first, "last_hidden_state");
 }
 
+TEST_F(Run, OfChosenOutputsComputesNothingElse) {
+  auto model = language_model();
+  onnx::set_type(*model.mutable_graph()->add_output(), "sum", {-1, 4});
+  save(model, plica_ / "two.onnx");
+  const auto ended = plica_("run two.onnx --inputs in.npz -o out.npz --outputs sum");
+  EXPECT_EQ(ended.out, "sum f32 2x1x4\n") << ended.err;
+  EXPECT_EQ(read_npz(plica_ / "out.npz")->size(), 1u);
+  const auto num_steps = [&](const std::string& options) {
+    return json::parse(plica_("explain two.onnx --shape input_ids=2x6 --json" + options).out)["steps"].size();
+  };
+  EXPECT_LT(num_steps(" --outputs sum"), num_steps(""));
+  EXPECT_THAT(plica_("run two.onnx --inputs in.npz -o out.npz --outputs sum,x").err,
+              HasSubstr("output 'x' is not of this model, wanted 'last_hidden_state', 'sum'"));
+}
+
 TEST_F(Run, WrongInputsAreNamedWithWhatIsWanted) {
   EXPECT_THAT(refused({{"ids", ids({2, 6})}, {"attention_mask", ids({2, 6})}}), HasSubstr("'ids'"));
   EXPECT_THAT(refused({{"input_ids", ids({2, 6})}}), HasSubstr("input 'attention_mask' is missing"));

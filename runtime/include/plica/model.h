@@ -45,6 +45,10 @@ class PLICA_API Model {
   const std::vector<TensorInfo>& inputs() const;
   const std::vector<TensorInfo>& outputs() const;
 
+  // A model of these of its outputs alone, in this order: what only the others need is not computed. Shares the file and the
+  // weights with this one, has plans of its own. kInvalidInput for a name that is unknown or stands twice, and for none.
+  Result<Model> select(const std::vector<std::string>& output_names) const;
+
   // Bytes of arena that a run with these input shapes needs (in the order of inputs()); plans, and keeps the plan.
   Result<size_t> forecast(const std::vector<Shape>& input_shapes) const;
 
