@@ -1,7 +1,6 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <memory>
 
 #include "loaders/fasta/fasta.h"
@@ -9,6 +8,7 @@
 #include "tools/command.h"
 #include "tools/embedder.h"
 #include "tools/progress.h"
+#include "tools/stop_signal.h"
 #include "tools/vector_writer.h"
 
 namespace plica {
@@ -46,14 +46,6 @@ struct EmbedArguments {
   int64_t max_batch = 0;
 };
 
-std::atomic<bool> stop_requested = false;
-
-// The first signal ends after the running batch, the second at once.
-void request_stop(int signal) {
-  stop_requested = true;
-  std::signal(signal, SIG_DFL);
-}
-
 Result<std::vector<Pooling>> parse_poolings(const EmbedArguments& arguments) {
   std::string text = arguments.pool;
   if (text.empty() && !arguments.per_residue) text = "mean";
@@ -89,14 +81,14 @@ Result<EmbedderOptions> options_of(const EmbedArguments& arguments, const Common
 }
 
 // The next records, as many as are planned and kept in memory together. Empty at the end of the file; `broken` is set where the
-// file cannot be read on.
+// file cannot be read on, by a signal too.
 std::vector<QueuedRecord> read_window(FastaReader& reader, const Embedder& embedder, const EmbedArguments& arguments,
                                       std::optional<Error>& broken) {
   constexpr size_t kRecords = 8192;
   const int64_t tokens = arguments.per_residue ? int64_t{1} << 16 : int64_t{1} << 21;
   const UnknownPolicy unknown = *parse_unknown_policy(arguments.unknown);
   std::vector<QueuedRecord> window;
-  for (int64_t have = 0; window.size() < kRecords && have < tokens && !stop_requested;) {
+  for (int64_t have = 0; window.size() < kRecords && have < tokens;) {
     auto next = reader.next();
     if (!next) broken = next.error();
     if (!next || !*next) break;
@@ -116,9 +108,9 @@ std::vector<QueuedRecord> read_window(FastaReader& reader, const Embedder& embed
 }
 
 // Residues of a whole file, to tell how much time is left; nothing for standard input.
-std::optional<int64_t> count_residues(const std::string& path) {
+std::optional<int64_t> count_residues(const std::string& path, int stop) {
   if (path == "-" || !Progress::visible()) return std::nullopt;
-  auto reader = FastaReader::open(path);
+  auto reader = FastaReader::open(path, stop);
   int64_t total = 0;
   while (reader) {
     auto item = reader->next();
@@ -161,32 +153,31 @@ void tell_summary(const Embedder& embedder, const VectorWriter& writer, int64_t 
 
 Result<int> embed(const EmbedArguments& arguments, const CommonOptions& common) {
   PLICA_TRY(const EmbedderOptions options, options_of(arguments, common));
-  PLICA_TRY(FastaReader reader, FastaReader::open(arguments.fasta));
+  const StopSignal stop;
+  PLICA_TRY(FastaReader reader, FastaReader::open(arguments.fasta, stop.descriptor()));
   PLICA_TRY(VectorWriter writer, VectorWriter::create({arguments.output, options.poolings, options.per_residue}));
   PLICA_TRY(Embedder embedder, Embedder::create(options));
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
-  Progress progress(count_residues(arguments.fasta));
+  Progress progress(count_residues(arguments.fasta, stop.descriptor()));
   int64_t num_unknown = 0;
   const auto tick = [&](int64_t records, int64_t residues) { progress.add(records, residues); };
   std::optional<Error> broken;
-  while (!stop_requested && !broken) {
+  while (!stop.requested() && !broken) {
     auto window = read_window(reader, embedder, arguments, broken);
     if (window.empty()) break;
-    PLICA_CHECK(embedder.run(window, stop_requested, tick));
+    PLICA_CHECK(embedder.run(window, stop.requested(), tick));
     for (const QueuedRecord& record : window) num_unknown += record.encoding.num_unknown;
     PLICA_CHECK(write_window(window, writer));
   }
-  if (stop_requested) spdlog::warn("stopped by a signal; what was done is written");
+  if (stop.requested()) spdlog::warn("stopped by a signal; what was done is written");
   if (broken && writer.num_done() == 0) return *std::move(broken);
-  if (broken) spdlog::error("{}; the records before are written", to_string(*broken));
-  if (writer.num_done() + writer.num_failed() == 0)
+  if (broken && !stop.requested()) spdlog::error("{}; the records before are written", to_string(*broken));
+  if (writer.num_done() + writer.num_failed() == 0 && !stop.requested())
     return Error(Code::kInvalidInput,
                  "'" + arguments.fasta + "' holds no records; wanted: FASTA, '>' and an id, then residues");
   tell_summary(embedder, writer, num_unknown, progress.seconds());
   PLICA_CHECK(writer.commit());
   if (writer.num_done() == 0) return kNothingDone;
-  return writer.num_failed() > 0 || stop_requested || broken ? kPartly : kDone;
+  return writer.num_failed() > 0 || stop.requested() || broken ? kPartly : kDone;
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ std::string quoted(unsigned char character) {
 
 }  // namespace
 
-Result<FastaReader> FastaReader::open(const std::string& path) {
-  PLICA_TRY(auto source, open_text(path));
+Result<FastaReader> FastaReader::open(const std::string& path, int stop) {
+  PLICA_TRY(auto source, open_text(path, stop));
   return FastaReader(std::move(source));
 }
 

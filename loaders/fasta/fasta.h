@@ -28,7 +28,7 @@ struct FastaItem {
 // no text) carry an error that names file, line and id.
 class FastaReader {
  public:
-  static Result<FastaReader> open(const std::string& path);
+  static Result<FastaReader> open(const std::string& path, int stop = -1);  // as open_text() has it
   explicit FastaReader(std::unique_ptr<ByteSource> source);
 
   // The next record, or nothing at the end. An Error means that the file cannot be read on.

@@ -1,6 +1,7 @@
 #include "loaders/file/byte_source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -41,10 +42,11 @@ class RangeSource : public ByteSource {
   uint64_t left_;
 };
 
-// A descriptor read front to back, with a few bytes that were already taken from it given first.
+// A descriptor read front to back until `stop` can be read from, with a few bytes that were already taken from it given first.
 class StreamSource : public ByteSource {
  public:
-  StreamSource(std::string name, int fd, bool owned) : ByteSource(std::move(name)), fd_(fd), owned_(owned) {}
+  StreamSource(std::string name, int fd, bool owned, int stop)
+      : ByteSource(std::move(name)), fd_(fd), owned_(owned), stop_(stop) {}
   ~StreamSource() override {
     if (owned_) ::close(fd_);
   }
@@ -74,14 +76,23 @@ class StreamSource : public ByteSource {
  private:
   Result<size_t> from_descriptor(void* out, size_t size) {
     for (;;) {
+      if (stop_ >= 0 && is_stopped()) return cannot_read(name(), "stopped by a signal");
       const ssize_t got = ::read(fd_, out, std::min(size, kLargestRead));
       if (got >= 0) return static_cast<size_t>(got);
       if (errno != EINTR) return cannot_read(name(), std::strerror(errno));
     }
   }
 
+  // Waits until there is something to read, or a reason to stop.
+  bool is_stopped() const {
+    pollfd ends[] = {{stop_, POLLIN, 0}, {fd_, POLLIN, 0}};
+    while (::poll(ends, 2, -1) < 0 && errno == EINTR) continue;
+    return ends[0].revents != 0;
+  }
+
   int fd_;
   bool owned_;
+  int stop_;
   std::string head_;
 };
 
@@ -192,11 +203,11 @@ std::unique_ptr<ByteSource> inflate_source(std::unique_ptr<ByteSource> packed, D
   return std::make_unique<InflateSource>(std::move(packed), format);
 }
 
-Result<std::unique_ptr<ByteSource>> open_text(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> open_text(const std::string& path, int stop) {
   const bool standard_input = path == "-";
   const int fd = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return cannot_read(path, std::strerror(errno));
-  auto stream = std::make_unique<StreamSource>(standard_input ? "standard input" : path, fd, !standard_input);
+  auto stream = std::make_unique<StreamSource>(standard_input ? "standard input" : path, fd, !standard_input, stop);
   PLICA_TRY(const std::string head, stream->peek(2));
   if (head == "\x1f\x8b") return inflate_source(std::move(stream), Deflate::kGzip);
   return std::unique_ptr<ByteSource>(std::move(stream));

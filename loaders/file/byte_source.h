@@ -56,7 +56,8 @@ enum class Deflate { kRaw, kGzip };
 // Inflates `packed`. kGzip reads any number of members one after the other.
 std::unique_ptr<ByteSource> inflate_source(std::unique_ptr<ByteSource> packed, Deflate format);
 
-// A file, or standard input for "-"; what starts with the two bytes of gzip is inflated.
-Result<std::unique_ptr<ByteSource>> open_text(const std::string& path);
+// A file, or standard input for "-"; what starts with the two bytes of gzip is inflated. Once `stop`, a descriptor, can be read
+// from, reading gives an Error, even where it waits for input.
+Result<std::unique_ptr<ByteSource>> open_text(const std::string& path, int stop = -1);
 
 }  // namespace plica

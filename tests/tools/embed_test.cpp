@@ -125,6 +125,39 @@ TEST_F(Embed, WhereItCannotWriteNothingStays) {
   EXPECT_THAT(full.err, HasSubstr("cannot write 'full.npz': No space left"));
 }
 
+TEST_F(Embed, OutputsThatCannotBeWrittenAreRefusedBeforeTheRun) {
+  put_file(plica_ / "in.fasta", ">a\nMK\n");
+  EXPECT_THAT(plica_("embed esm2.onnx in.fasta -o in.fasta/out.npz").err,
+              HasSubstr("cannot write 'in.fasta/out.npz': Not a directory"));
+  std::filesystem::create_directory(plica_ / "folder.npz");
+  EXPECT_THAT(plica_("embed esm2.onnx in.fasta -o folder.npz").err, HasSubstr("cannot write 'folder.npz': Is a dir"));
+  EXPECT_THAT(plica_("embed esm2.onnx in.fasta -o out.txt").err, HasSubstr("must end in .npz or .npy"));
+}
+
+TEST_F(Embed, OfAMatrixOnAFullDiskNothingStays) {
+  put_file(plica_ / "in.fasta", ">a\nMK\n");
+  std::filesystem::create_symlink("/dev/full", plica_ / "index.tsv");
+  const auto index = plica_("embed esm2.onnx in.fasta -o out.npz");
+  EXPECT_EQ(index.code, 0) << "index.tsv belongs to .npy: " << index.err;
+  std::filesystem::create_symlink("/dev/full", plica_ / "full.npy");
+  const auto full = plica_("embed esm2.onnx in.fasta -o full.npy");
+  EXPECT_EQ(full.code, 2);
+  EXPECT_THAT(full.err, HasSubstr("cannot write 'full.npy': No space left"));
+}
+
+TEST_F(Embed, ADiskThatFillsUpMeanwhileLeavesNothing) {
+  std::string fasta;
+  for (int i = 0; i < 400; ++i) fasta += ">p" + std::to_string(i) + "\n" + std::string(30, 'A') + "\n";
+  put_file(plica_ / "in.fasta", fasta);
+  const std::string command = "cd '" + plica_.path() +
+                              "' && trap '' XFSZ && ulimit -f 64 && '" PLICA_PROGRAM
+                              "' embed esm2.onnx in.fasta -o out.npz --per-residue 2>.err";
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_THAT(get_file(plica_ / ".err"), HasSubstr("cannot write 'out.npz': File too large"));
+  EXPECT_FALSE(plica_.has("out.npz"));
+  EXPECT_FALSE(plica_.has("failed.tsv"));
+}
+
 TEST_F(Embed, AnUnknownAlphabetIsAskedFor) {
   std::filesystem::rename(plica_ / "esm2.onnx", plica_ / "model.onnx");
   put_file(plica_ / "in.fasta", ">a\nMK\n");
