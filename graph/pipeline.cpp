@@ -83,7 +83,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
   for (const Pass& pass : passes) {
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
-    const bool elsewhere = pass.device && *pass.device != options.device;
+    const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != Precision::kFile);
     run.skipped = elsewhere || (!pass.required && (skip || options.reference));
     if (!run.skipped) {
       const Clock::time_point pass_start = Clock::now();

@@ -16,7 +16,7 @@ struct Pass {
   std::string_view name;
   Result<int> (*run)(Graph& graph, ConstantStore& constants);
   bool required = false;              // kernels exist only for what it leaves behind: has no off switch
-  std::optional<Device> device = {};  // it runs for this one alone
+  std::optional<Device> device = {};  // it runs for this one alone, where values stay of the file's types
 };
 
 std::span<const Pass> pipeline();  // in the order in which they run

@@ -124,7 +124,7 @@ class Folder {
   static constexpr size_t kMostGrowth = 4;
 
   // From this size on a value is made when somebody reads it: a kernel that packs it needs no second copy. No pass looks into it.
-  static constexpr size_t kDeferredBytes = size_t{64} << 10;
+  static constexpr size_t kDeferredBytes = size_t{256} << 10;
 
   std::shared_ptr<Expression> expression_of(ValueId id) {
     std::shared_ptr<Expression>& known = expressions_[static_cast<size_t>(id)];

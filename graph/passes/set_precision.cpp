@@ -123,7 +123,8 @@ class Restorer {
     if (constant->type.dtype == dtype) return id;
     const std::string key = key_of(*constant, {dtype});
     PLICA_TRY(ConstantPtr made, constants_.get(key, [&]() -> Result<ConstantPtr> {
-      PLICA_TRY(Tensor tensor, convert(*constant, dtype));
+      PLICA_TRY(const ConstantPtr source, constants_.borrowed(constant));
+      PLICA_TRY(Tensor tensor, convert(*source, dtype));
       return make_constant(std::move(tensor), key);
     }));
     return graph_.add_constant(std::move(made));

@@ -13,7 +13,7 @@
 namespace plica {
 namespace {
 
-constexpr size_t kMergedBytes = 128 * 256 * sizeof(float);
+constexpr size_t kMergedBytes = 256 * 256 * sizeof(float);
 
 // A weight as a file has it: named by its place there.
 ValueId add_weight(Graph& graph, const std::string& key, int64_t rows, int64_t columns) {
@@ -29,8 +29,8 @@ ValueId add(Graph& graph, const OpDef& op, Attrs attrs, std::vector<ValueId> inp
 // Two projections of one input, which become one; `shows_weights`: the sum of both side by side is another output.
 Graph projections(int64_t rows, bool shows_weights = false) {
   Graph graph;
-  const ValueId x = graph.add_input("x", {DType::kF32, {rows, 128}, {}});
-  const ValueId a = add_weight(graph, "w0", 128, 128), b = add_weight(graph, "w1", 128, 128);
+  const ValueId x = graph.add_input("x", {DType::kF32, {rows, 256}, {}});
+  const ValueId a = add_weight(graph, "w0", 256, 128), b = add_weight(graph, "w1", 256, 128);
   graph.add_output("p", add(graph, mat_mul_op, ops::MatMul{}, {x, a}));
   graph.add_output("q", add(graph, mat_mul_op, ops::MatMul{}, {x, b}));
   if (!shows_weights) return graph;
@@ -89,11 +89,11 @@ TEST_F(DeferredConstant, AnotherReaderHasTheValue) {
 
 TEST_F(DeferredConstant, AKernelThatPacksNothingReadsOneCopy) {
   ConstantStore constants;
-  const auto plan = plan_in(constants, lookup(128));
-  EXPECT_EQ(constants.num_bytes(), size_t{256 * 128} * sizeof(float));
+  const auto plan = plan_in(constants, lookup(256));
+  EXPECT_EQ(constants.num_bytes(), size_t{512 * 128} * sizeof(float));
   EXPECT_NE(plan->steps[0].in[0].constant->data, nullptr);
-  EXPECT_EQ(plan_in(constants, lookup(128))->steps[0].in[0].constant, plan->steps[0].in[0].constant);
-  expect_close(run_plan(*plan), run_plan(*plan_of(lookup(128), {.reference = true})));
+  EXPECT_EQ(plan_in(constants, lookup(256))->steps[0].in[0].constant, plan->steps[0].in[0].constant);
+  expect_close(run_plan(*plan), run_plan(*plan_of(lookup(256), {.reference = true})));
 }
 
 }  // namespace
