@@ -46,7 +46,6 @@ CudaArena::~CudaArena() {
   const auto driver = cuda_driver();
   if (!driver) return;
   const CudaDeviceScope scope(ordinal_);
-  cudaDeviceSynchronize();  // work that still runs may use the memory
   if (num_bytes_ > 0) (*driver)->unmap(base_, num_bytes_);
   for (const Chunk& chunk : chunks_) (*driver)->release(chunk.handle);
   (*driver)->address_free(base_, reserved_bytes_);

@@ -8,7 +8,8 @@
 namespace plica {
 
 // Device memory of a session whose base never moves, so that captured graphs stay valid: a range of addresses is
-// reserved once, memory is mapped behind it as plans need more. Not thread-safe.
+// reserved once, memory is mapped behind it as plans need more. Not thread-safe. Its end does not wait for the device, which
+// would break what other threads capture: work that uses the memory is done by then.
 class CudaArena {
  public:
   explicit CudaArena(int ordinal) : ordinal_(ordinal) {}

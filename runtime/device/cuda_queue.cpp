@@ -1,8 +1,10 @@
 #include "runtime/device/cuda_queue.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "runtime/device/cuda_arena.h"
+#include "runtime/device/cuda_copy.h"
 #include "runtime/device/cuda_device.h"
 #include "runtime/device/cuda_graph.h"
 #include "runtime/device/cuda_memory.h"
@@ -11,6 +13,21 @@
 
 namespace plica {
 namespace {
+
+constexpr size_t kMostByKernel = 65536;  // bytes; above, copy engines are faster
+
+// Whether kernels reach both: memory of a device, or pinned memory of the host.
+bool reads_both(const void* to, const void* from) {
+  for (const void* memory : {to, from}) {
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess || attributes.type == cudaMemoryTypeUnregistered ||
+        attributes.devicePointer != memory) {
+      cudaGetLastError();
+      return false;
+    }
+  }
+  return true;
+}
 
 class CapturedGraph final : public DeviceGraph {
  public:
@@ -64,9 +81,15 @@ class CudaQueue final : public DeviceQueue {
 
   Status copy(void* to, const void* from, size_t bytes, void** node) override {
     auto* const queue = static_cast<cudaStream_t>(stream());
+    if (node == nullptr && bytes <= kMostByKernel && reads_both(to, from)) {
+      copy_by_kernel(to, from, bytes, queue);
+      return plica::launch_status("queueing a copy");
+    }
     PLICA_CHECK(cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue), "queueing a copy"));
     if (node == nullptr || !capturing_) return {};
-    PLICA_TRY(*node, last_captured(queue));
+    PLICA_TRY(const std::vector<cudaGraphNode_t> nodes, captured_last(queue));
+    if (nodes.size() != 1) return Error(Code::kInternal, "a captured copy is not the last of its stream");
+    *node = nodes[0];
     return {};
   }
 
@@ -78,6 +101,7 @@ class CudaQueue final : public DeviceQueue {
 
   Result<std::unique_ptr<DeviceGraph>> capture(const std::function<Status()>& enqueue) override {
     capturing_ = true;
+    points_.clear();
     Result<CudaGraph> graph = CudaGraph::capture(own_.get(), [&](cudaStream_t) { return enqueue(); });
     capturing_ = false;
     if (!graph) return graph.take_error();
@@ -85,6 +109,29 @@ class CudaQueue final : public DeviceQueue {
   }
 
   Status launch(const DeviceGraph& graph) override { return static_cast<const CapturedGraph&>(graph).launch(stream_); }
+
+  Result<size_t> point() override {
+    if (!capturing_) return size_t{0};
+    PLICA_TRY(std::vector<cudaGraphNode_t> nodes, captured_last(own_.get()));
+    points_.push_back(std::move(nodes));
+    return points_.size() - 1;
+  }
+
+  Status continue_after(std::span<const size_t> points) override {
+    if (!capturing_) return {};
+    std::vector<cudaGraphNode_t> nodes;
+    for (const size_t point : points)
+      for (const cudaGraphNode_t node : points_[point])
+        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+#if CUDART_VERSION >= 13000
+    const cudaError_t result = cudaStreamUpdateCaptureDependencies(own_.get(), nodes.data(), nullptr, nodes.size(),
+                                                                   cudaStreamSetCaptureDependencies);
+#else
+    const cudaError_t result =
+        cudaStreamUpdateCaptureDependencies(own_.get(), nodes.data(), nodes.size(), cudaStreamSetCaptureDependencies);
+#endif
+    return cuda_status(result, "ordering what is captured");
+  }
 
   Status mark(size_t number) override {
     while (marks_.size() <= number) {
@@ -102,8 +149,8 @@ class CudaQueue final : public DeviceQueue {
   Status synchronize() override { return cuda_status(cudaStreamSynchronize(stream_), "waiting for the device"); }
 
  private:
-  // What the next captured work will wait for: in a queue, the node that was captured last.
-  static Result<void*> last_captured(cudaStream_t stream) {
+  // What the next captured work will wait for.
+  static Result<std::vector<cudaGraphNode_t>> captured_last(cudaStream_t stream) {
     cudaStreamCaptureStatus status{};
     const cudaGraphNode_t* nodes = nullptr;
     size_t num_nodes = 0;
@@ -113,8 +160,7 @@ class CudaQueue final : public DeviceQueue {
     const cudaError_t result = cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, nullptr, &nodes, &num_nodes);
 #endif
     PLICA_CHECK(cuda_status(result, "looking at a capture"));
-    if (num_nodes != 1) return Error(Code::kInternal, "a captured copy is not the last of its stream");
-    return static_cast<void*>(nodes[0]);
+    return std::vector<cudaGraphNode_t>(nodes, nodes + num_nodes);
   }
 
   const int ordinal_;
@@ -124,6 +170,7 @@ class CudaQueue final : public DeviceQueue {
   cudaStream_t stream_;
   bool capturing_ = false;
   std::vector<CudaEvent> marks_;
+  std::vector<std::vector<cudaGraphNode_t>> points_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "runtime/core/result.h"
@@ -71,6 +72,11 @@ class DeviceQueue {
   // Captures what `enqueue` queues, which is not run; an Error of it ends the capture.
   virtual Result<std::unique_ptr<DeviceGraph>> capture(const std::function<Status()>& enqueue) = 0;
   virtual Status launch(const DeviceGraph& graph) = 0;
+
+  // While a graph is captured: a name for what was captured last, and what is captured next waits for that of these names
+  // instead of that before it. Else nothing.
+  virtual Result<size_t> point() = 0;
+  virtual Status continue_after(std::span<const size_t> points) = 0;
 
   // A point in the stream's work, with a time once it is reached; numbers are reused by later marks.
   virtual Status mark(size_t number) = 0;

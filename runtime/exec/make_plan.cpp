@@ -3,6 +3,7 @@
 
 #include "graph/pipeline.h"
 #include "runtime/core/shape.h"
+#include "runtime/exec/branches.h"
 #include "runtime/exec/draft.h"
 #include "runtime/exec/plan.h"
 #include "runtime/exec/scheduler.h"
@@ -14,8 +15,17 @@ namespace {
 
 using Kind = Place::Kind;
 
+// On a device with a queue neighbouring steps may run side by side, where they share no memory: what is small is not taken over
+// by the next few.
+void keep_apart(std::vector<Lifetime>& lifetimes, int num_steps) {
+  constexpr size_t kSmall = size_t{4} << 20;
+  constexpr int kSteps = 4;
+  for (Lifetime& lifetime : lifetimes)
+    if (lifetime.bytes > 0 && lifetime.bytes <= kSmall) lifetime.last = std::min(lifetime.last + kSteps, num_steps - 1);
+}
+
 // Lifetimes of what lies in the arena: the buffers that steps write, then the scratch of the steps.
-std::vector<Lifetime> lifetimes_of(const Draft& draft) {
+std::vector<Lifetime> lifetimes_of(const Draft& draft, const PlanOptions& options) {
   std::vector<Lifetime> lifetimes;
   const auto num_steps = static_cast<int>(draft.steps.size());
   for (const Buffer& buffer : draft.buffers) {
@@ -41,6 +51,7 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft) {
     }
   }
   for (int i = 0; i < num_steps; ++i) lifetimes.push_back({draft.steps[static_cast<size_t>(i)].scratch_bytes, i, i});
+  if (options.context != nullptr) keep_apart(lifetimes, num_steps);
   return lifetimes;
 }
 
@@ -124,7 +135,7 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   plan->passes = std::move(report.passes);
   plan->device = options.device;
   plan->device_name = options.context != nullptr ? options.context->name() : "cpu";
-  plan->lifetimes = lifetimes_of(draft);
+  plan->lifetimes = lifetimes_of(draft, options);
   plan->memory = plan_memory(plan->lifetimes);
   plan->arena_bytes = plan->memory.arena_bytes;
   PLICA_CHECK(check_limit(*plan, options.memory_limit_bytes));
@@ -133,6 +144,7 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   plan->weights_bytes = weights_bytes(*plan);
   if (options.context != nullptr) {
     PLICA_TRY(plan->weights_bytes, upload_constants(*plan, *options.context, constants));
+    plan->waits = find_branches(*plan, options.context->limits());
   }
   count_structures(graph, order, *plan);
   plan->plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

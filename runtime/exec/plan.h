@@ -57,6 +57,7 @@ struct Plan {
   std::vector<Lifetime> lifetimes;                     // of what lies in the arena, scratch too
   MemoryPlan memory;                                   // where it lies
   size_t weights_bytes = 0;                            // constants that the steps read, derived ones and tables too
+  std::vector<std::vector<int>> waits;                 // by step, see find_branches; empty: one by one
   double plan_ms = 0;                                  // specialising, passes and planning
   std::map<std::string, int, std::less<>> structures;  // {"attention": 2, ...}
   std::vector<PassRun> passes;                         // what the graph went through

@@ -249,16 +249,48 @@ Status QueuedRunner::enqueue(const std::vector<bool>& in_place, CapturedPlan* ca
   for (size_t i = 0; i < num_inputs; ++i)
     if (!in_place[i] && ready.plan->input_places[i].kind != Place::Kind::kAbsent)
       PLICA_CHECK(enqueue_copy(i, captured));
+  PLICA_CHECK(captured != nullptr && !ready.plan->waits.empty() ? enqueue_branches() : enqueue_steps(marked));
+  for (size_t i = num_inputs; i < ports_.size(); ++i)
+    if (!in_place[i]) PLICA_CHECK(enqueue_copy(i, captured));
+  return {};
+}
+
+Status QueuedRunner::enqueue_steps(bool marked) {
+  const ReadyPlan& ready = *ready_.front();
   for (size_t i = 0; i < ready.plan->steps.size(); ++i) {
     if (marked) PLICA_CHECK(queue_->mark(2 * i));
     PLICA_CHECK(enqueue_step(i));
     if (marked) PLICA_CHECK(queue_->mark(2 * i + 1));
-    if (static_cast<int>(i) == ready.last_faulting)
-      PLICA_CHECK(queue_->copy(pinned_.get(), ready.device_faults, ready.fault_bytes));
+    if (static_cast<int>(i) != ready.last_faulting) continue;
+    PLICA_TRY(const size_t end, queue_->point());
+    PLICA_CHECK(queue_->copy(pinned_.get(), ready.device_faults, ready.fault_bytes));
+    PLICA_CHECK(queue_->continue_after({&end, 1}));  // nobody waits for the copy
   }
-  for (size_t i = num_inputs; i < ports_.size(); ++i)
-    if (!in_place[i]) PLICA_CHECK(enqueue_copy(i, captured));
   return {};
+}
+
+// Each step behind those that it has to wait for.
+Status QueuedRunner::enqueue_branches() {
+  const ReadyPlan& ready = *ready_.front();
+  const std::vector<std::vector<int>>& waits = ready.plan->waits;
+  PLICA_TRY(const size_t begin, queue_->point());
+  std::vector<size_t> ends, faulting_ends;
+  for (size_t i = 0; i < waits.size(); ++i) {
+    std::vector<size_t> points;
+    for (int wait : waits[i]) points.push_back(ends[static_cast<size_t>(wait)]);
+    if (points.empty()) points.push_back(begin);
+    PLICA_CHECK(queue_->continue_after(points));
+    PLICA_CHECK(enqueue_step(i));
+    PLICA_TRY(const size_t end, queue_->point());
+    ends.push_back(end);
+    if (ready.fault_slots[i] > 0 || (ready.last_faulting >= 0 && &ready.plan->steps[i] == ready.faulting[0]))
+      faulting_ends.push_back(end);
+  }
+  if (ready.last_faulting >= 0) {
+    PLICA_CHECK(queue_->continue_after(faulting_ends));
+    PLICA_CHECK(queue_->copy(pinned_.get(), ready.device_faults, ready.fault_bytes));
+  }
+  return queue_->continue_after(ends);
 }
 
 Status QueuedRunner::enqueue_copy(size_t i, CapturedPlan* captured) {
@@ -266,7 +298,8 @@ Status QueuedRunner::enqueue_copy(size_t i, CapturedPlan* captured) {
   const size_t num_inputs = ready.plan->inputs.size(), bytes = num_bytes(ready.type(i));
   if (bytes == 0) return {};
   void* const bound = ports_[i].kind == MemoryKind::kHost ? pinned(i) : ports_[i].data;
-  void** const node = captured != nullptr ? &captured->copies[i] : nullptr;
+  const bool may_change = captured != nullptr && ports_[i].kind != MemoryKind::kHost;
+  void** const node = may_change ? &captured->copies[i] : nullptr;
   if (i < num_inputs)
     return queue_->copy(queue_->arena() + ready.plan->input_places[i].offset_bytes, bound, bytes, node);
   return queue_->copy(bound, queue_->arena() + ready.plan->output_places[i - num_inputs].offset_bytes, bytes, node);

@@ -218,11 +218,15 @@ TEST(Device, FourSessionsGiveTheSameBitsWhileModelsLoad) {
     for (int64_t turn = 0; turn < 32; ++turn) {
       const auto outputs = session.run(inputs_of(1 + turn % 8));
       const auto& same = wanted[static_cast<size_t>(turn % 8)];
+      EXPECT_TRUE(outputs) << to_string(outputs.error());
       num_same += outputs && same_bits(outputs->at("h"), same.at("h")) && same_bits(outputs->at("m"), same.at("m"));
     }
   };
   std::thread loader([&] {
-    for (int64_t i = 0; !done || i == 0; ++i) EXPECT_TRUE(test_model().session()->run(inputs_of(3 + i % 4)));
+    for (int64_t i = 0; !done || i == 0; ++i) {
+      const auto outputs = test_model().session()->run(inputs_of(3 + i % 4));
+      EXPECT_TRUE(outputs) << to_string(outputs.error());
+    }
   });
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) threads.emplace_back(work);

@@ -34,6 +34,7 @@ TEST_F(CudaArenaTest, GrowsWithoutMoving) {
   ASSERT_EQ(cudaMemcpy(found.data(), base, sizeof found, cudaMemcpyDefault), cudaSuccess);
   EXPECT_EQ(found, wanted);
   EXPECT_EQ(cudaMemset(base, 0, size_t{300} << 20), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   const size_t had = arena.num_bytes();
   ASSERT_TRUE(arena.grow(5));
   EXPECT_EQ(arena.num_bytes(), had);
@@ -52,6 +53,7 @@ TEST_F(CudaArenaTest, SurvivesMoreThanTheDeviceHas) {
   }
   EXPECT_TRUE(arena.grow(size_t{8} << 20));
   EXPECT_EQ(cudaMemset(arena.base(), 0, size_t{8} << 20), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 TEST_F(CudaArenaTest, GivesItsMemoryBack) {

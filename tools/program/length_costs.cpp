@@ -24,6 +24,7 @@ struct LengthCost {
   double new_ms = 0;   // the first two runs: planning, memory, the steps; then the graph's making, and the graph
   double host_us = 0;  // from entry to return of a run with bound buffers, later
   size_t free_bytes = 0;
+  int num_kernels = 0;  // of the graph
 };
 
 Result<LengthCost> run_length(const Model& model, Session& session, int64_t length) {
@@ -47,9 +48,13 @@ Result<LengthCost> run_length(const Model& model, Session& session, int64_t leng
     PLICA_CHECK(session.synchronize());
   }
   cost.host_us = median(host_us);
+  PLICA_TRY(const GraphNodes nodes, session.state().runner->graph_nodes());
+  cost.num_kernels = nodes.kernels;
   PLICA_TRY(cost.free_bytes, model.state()->context->free_bytes());
   return cost;
 }
+
+constexpr int kStep = 37;  // lengths come in this order, modulo their number
 
 Result<int> run_lengths(const std::string& path, const std::string& device, int64_t first, int count) {
   PLICA_TRY(const Model model, Model::load(path, {.device = device}));
@@ -57,10 +62,12 @@ Result<int> run_lengths(const std::string& path, const std::string& device, int6
   std::vector<double> new_ms, host_us;
   std::vector<size_t> free_bytes;
   for (int i = 0; i < count; ++i) {
-    PLICA_TRY(const LengthCost cost, run_length(model, session, first + i));
-    std::printf("length %ld: new %.1f ms (planned in %.1f), then %.1f us of the host a run, %zu bytes free\n",
-                static_cast<long>(first + i), cost.new_ms, session.state().planned->plan->plan_ms, cost.host_us,
-                cost.free_bytes);
+    const int64_t length = first + i * kStep % count;
+    PLICA_TRY(const LengthCost cost, run_length(model, session, length));
+    std::printf(
+        "length %ld: new %.1f ms (planned in %.1f), then %.1f us of the host a run, %d kernels, %zu bytes free\n",
+        static_cast<long>(length), cost.new_ms, session.state().planned->plan->plan_ms, cost.host_us, cost.num_kernels,
+        cost.free_bytes);
     if (i > 0) new_ms.push_back(cost.new_ms);
     host_us.push_back(cost.host_us);
     free_bytes.push_back(cost.free_bytes);

@@ -1,0 +1,144 @@
+#include "runtime/exec/branches.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/core/dtype.h"
+#include "runtime/core/shape.h"
+
+namespace plica {
+namespace {
+
+// Bytes of the arena.
+struct Range {
+  int64_t begin = 0, end = 0;
+};
+
+// What the steps so far have done to the arena, stretch by stretch.
+class Touched {
+ public:
+  void read(Range range, int step, std::vector<int>& waits) {
+    for (auto it = split(range); it != parts_.end() && it->first < range.end; ++it) {
+      if (it->second.writer >= 0) waits.push_back(it->second.writer);
+      it->second.readers.push_back(step);
+    }
+  }
+
+  void write(Range range, int step, std::vector<int>& waits) {
+    for (auto it = split(range); it != parts_.end() && it->first < range.end; ++it) {
+      if (it->second.writer >= 0) waits.push_back(it->second.writer);
+      waits.insert(waits.end(), it->second.readers.begin(), it->second.readers.end());
+      it->second = {step, {}};
+    }
+  }
+
+ private:
+  struct Part {
+    int writer = -1;
+    std::vector<int> readers;  // since then
+  };
+  using Parts = std::map<int64_t, Part>;  // by their first byte; each ends where the next begins
+
+  // Makes parts begin and end where the range does; the first of the range.
+  Parts::iterator split(Range range) {
+    cut(range.end);
+    return cut(range.begin);
+  }
+  Parts::iterator cut(int64_t at) {
+    auto next = parts_.lower_bound(at);
+    if (next != parts_.end() && next->first == at) return next;
+    Part before = next == parts_.begin() ? Part{} : std::prev(next)->second;
+    return parts_.emplace_hint(next, at, std::move(before));
+  }
+
+  Parts parts_;
+};
+
+// The bytes of a place in the arena: those of inputs and outputs are where they lie when they are copied. Empty for constants.
+Range range_of(const Plan& plan, const Place& place) {
+  int64_t offset = place.offset_bytes;
+  const auto index = static_cast<size_t>(place.index);
+  switch (place.kind) {
+    case Place::Kind::kArena: break;
+    case Place::Kind::kInput: offset += plan.input_places[index].offset_bytes; break;
+    case Place::Kind::kOutput: offset += plan.output_places[index].offset_bytes; break;
+    default: return {};
+  }
+  if (num_elements(place.type.shape) == 0) return {};
+  const Strides strides = place.type.strides.empty() ? dense_strides(place.type.shape) : place.type.strides;
+  int64_t first = 0, last = 0;  // elements
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const int64_t span = (place.type.shape[i] - 1) * strides[i];
+    (span < 0 ? first : last) += span;
+  }
+  const auto bytes = static_cast<int64_t>(size_of(place.type.dtype));
+  return {offset + first * bytes, offset + (last + 1) * bytes};
+}
+
+std::vector<int> waits_of(const Plan& plan, int step_idx, Touched& arena) {
+  const Step& step = plan.steps[static_cast<size_t>(step_idx)];
+  std::vector<int> waits;
+  for (const Place& place : step.in)
+    if (const Range range = range_of(plan, place); range.end > range.begin) arena.read(range, step_idx, waits);
+  for (const Place& place : step.out)
+    if (const Range range = range_of(plan, place); range.end > range.begin) arena.write(range, step_idx, waits);
+  if (step.scratch_bytes > 0)
+    arena.write({step.scratch_offset, step.scratch_offset + static_cast<int64_t>(step.scratch_bytes)}, step_idx, waits);
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  if (!waits.empty() && waits.back() == step_idx) waits.pop_back();  // it works in place
+  return waits;
+}
+
+// Drops what another of the waits waits for.
+class Reducer {
+ public:
+  explicit Reducer(size_t num_steps) : before_(num_steps, std::vector<bool>(num_steps)) {}
+
+  std::vector<int> reduce(int step, const std::vector<int>& waits) {
+    std::vector<int> kept;
+    std::vector<bool>& all = before_[static_cast<size_t>(step)];
+    for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) {
+      const auto at = static_cast<size_t>(*wait);
+      if (all[at]) continue;
+      kept.push_back(*wait);
+      all[at] = true;
+      for (size_t i = 0; i < at; ++i)
+        if (before_[at][i]) all[i] = true;
+    }
+    return kept;
+  }
+
+ private:
+  std::vector<std::vector<bool>> before_;  // by step: all that it waits for, however far
+};
+
+// Whether the longest chain of steps is clearly shorter than all of them; each fork and each join costs some.
+bool is_faster(const Plan& plan, const std::vector<std::vector<int>>& waits, const DeviceLimits& limits) {
+  constexpr double kLaunch = 2e-6, kJoin = 1.5e-6, kClearly = 0.93;
+  double alone = 0, together = 0;
+  std::vector<double> ends;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Cost& cost = plan.steps[i].cost;
+    const double seconds = kLaunch + std::max(cost.bytes / limits.bytes_per_s, cost.flops / limits.f32_flops_per_s);
+    double begin = 0;
+    for (int wait : waits[i]) begin = std::max(begin, ends[static_cast<size_t>(wait)]);
+    ends.push_back(begin + seconds + (waits[i].size() > 1 ? kJoin : 0));
+    alone += seconds;
+    together = std::max(together, ends.back());
+  }
+  return together < kClearly * alone;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> find_branches(const Plan& plan, const DeviceLimits& limits) {
+  Touched arena;
+  Reducer reducer(plan.steps.size());
+  std::vector<std::vector<int>> waits;
+  for (int i = 0; i < static_cast<int>(plan.steps.size()); ++i)
+    waits.push_back(reducer.reduce(i, waits_of(plan, i, arena)));
+  return is_faster(plan, waits, limits) ? waits : std::vector<std::vector<int>>();
+}
+
+}  // namespace plica

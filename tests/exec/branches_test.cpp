@@ -1,0 +1,74 @@
+#include "runtime/exec/branches.h"
+
+#include <gmock/gmock.h>
+
+#include "ops/softmax.h"
+
+namespace plica {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr DeviceLimits kLimits{1e12, 1e12, 1e12, 1e12};
+
+Place at(int64_t offset, int64_t floats, Place::Kind kind = Place::Kind::kArena) {
+  return {kind, 0, offset, nullptr, {DType::kF32, {floats}, {}}, nullptr};
+}
+
+Step step(std::vector<Place> in, Place out, double bytes = 1e7) {
+  Step step;
+  step.op = &softmax_op;
+  step.in = std::move(in);
+  step.out = {std::move(out)};
+  step.cost.bytes = bytes;
+  return step;
+}
+
+TEST(Branches, StepsThatShareNoMemoryRunSideBySide) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({}, at(64, 16)), step({at(0, 16)}, at(128, 16)),
+                step({at(64, 16)}, at(192, 16)), step({at(128, 16), at(192, 16)}, at(256, 16))};
+  EXPECT_THAT(find_branches(plan, kLimits),
+              ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(0), ElementsAre(1), ElementsAre(3, 2)));
+}
+
+TEST(Branches, AChainRunsOneByOne) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({at(0, 16)}, at(64, 16)), step({at(64, 16)}, at(0, 16))};
+  EXPECT_THAT(find_branches(plan, kLimits), IsEmpty());
+}
+
+TEST(Branches, ShortSideStepsAreNotWorthAFork) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({}, at(64, 16), 10), step({at(0, 16), at(64, 16)}, at(128, 16))};
+  EXPECT_THAT(find_branches(plan, kLimits), IsEmpty());
+}
+
+// The third takes over memory that the second still reads.
+TEST(Branches, MemoryThatIsReusedIsWaitedFor) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({at(32, 8)}, at(64, 16)), step({}, at(0, 16)), step({}, at(256, 16))};
+  EXPECT_THAT(find_branches(plan, kLimits), ElementsAre(IsEmpty(), ElementsAre(0), ElementsAre(1), IsEmpty()));
+}
+
+TEST(Branches, ScratchAndCopiesOfInputsAreMemoryToo) {
+  Plan plan;
+  plan.inputs = {{DType::kF32, {16}, {}}};
+  plan.input_places = {at(64, 16)};
+  plan.steps = {step({at(0, 16, Place::Kind::kInput)}, at(0, 16)), step({}, at(128, 16)), step({}, at(256, 16))};
+  plan.steps[1].scratch_offset = 96;
+  plan.steps[1].scratch_bytes = 32;
+  EXPECT_THAT(find_branches(plan, kLimits), ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty()));
+}
+
+TEST(Branches, StridesSayWhatIsTouched) {
+  Plan plan;
+  Place reversed = at(124, 2);
+  reversed.type.strides = {-16};  // bytes 60 to 128
+  plan.steps = {step({}, at(0, 16)), step({reversed}, at(512, 16)), step({}, at(64, 16)), step({}, at(128, 16))};
+  EXPECT_THAT(find_branches(plan, kLimits), ElementsAre(IsEmpty(), ElementsAre(0), ElementsAre(1), IsEmpty()));
+}
+
+}  // namespace
+}  // namespace plica
