@@ -89,6 +89,7 @@ Result<BenchTimes> time_runs(Session& session, const std::vector<std::vector<Ten
   PLICA_TRY(const double together, bench.time(kBackToBack));
   times.back_to_back_ms = together / kBackToBack;
   PLICA_TRY(times.graph_nodes, session.state().runner->graph_nodes());
+  for (size_t i = 0; i < batches.back().size(); ++i) PLICA_CHECK(session.bind(i, batches.back()[i].view()));
   for (size_t i = 0; i < session.state().outputs.size(); ++i) PLICA_CHECK(session.bind_output(i, {}));
   return times;
 }

@@ -18,7 +18,8 @@ struct BenchTimes {
   GraphNodes graph_nodes;       // what one run launches, of the last batch
 };
 
-// Inputs and outputs lie on the model's device. `batches` hold the inputs in the model's order.
+// Inputs and outputs lie on the model's device; afterwards the last batch is bound as it is. `batches` hold the inputs in the
+// model's order.
 Result<BenchTimes> time_runs(Session& session, const std::vector<std::vector<Tensor>>& batches, int repeat);
 
 }  // namespace plica

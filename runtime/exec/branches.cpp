@@ -93,24 +93,28 @@ std::vector<int> waits_of(const Plan& plan, int step_idx, Touched& arena) {
 // Drops what another of the waits waits for.
 class Reducer {
  public:
-  explicit Reducer(size_t num_steps) : before_(num_steps, std::vector<bool>(num_steps)) {}
+  explicit Reducer(size_t num_steps) : num_words_(num_steps / 64 + 1), before_(num_steps * num_words_) {}
 
   std::vector<int> reduce(int step, const std::vector<int>& waits) {
     std::vector<int> kept;
-    std::vector<bool>& all = before_[static_cast<size_t>(step)];
+    uint64_t* all = words_of(step);
     for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) {
       const auto at = static_cast<size_t>(*wait);
-      if (all[at]) continue;
+      if ((all[at / 64] >> at % 64 & 1) != 0) continue;
       kept.push_back(*wait);
-      all[at] = true;
-      for (size_t i = 0; i < at; ++i)
-        if (before_[at][i]) all[i] = true;
+      all[at / 64] |= uint64_t{1} << at % 64;
+      const uint64_t* before = words_of(*wait);
+      for (size_t i = 0; i <= at / 64; ++i) all[i] |= before[i];
     }
     return kept;
   }
 
  private:
-  std::vector<std::vector<bool>> before_;  // by step: all that it waits for, however far
+  // A bit a step: all that `step` waits for, however far.
+  uint64_t* words_of(int step) { return before_.data() + static_cast<size_t>(step) * num_words_; }
+
+  size_t num_words_;
+  std::vector<uint64_t> before_;
 };
 
 // Whether the longest chain of steps is clearly shorter than all of them; each fork and each join costs some.

@@ -206,6 +206,30 @@ TEST(Device, OutOfMemoryLeavesTheSessionUsable) {
   }
 }
 
+TEST(Device, EveryGpuGivesTheSameBits) {
+  if (tests_the_cpu()) GTEST_SKIP() << "there is one CPU";
+  const auto wanted = *test_model().session()->run(inputs_of(7));
+  int num_gpus = 0;
+  for (; open_device("cuda:" + std::to_string(num_gpus), 1); ++num_gpus) {
+    const Model model = *Model::State::make(text_source(kModel), {.device = "cuda:" + std::to_string(num_gpus)});
+    Session session = *model.session();
+    for (int run = 0; run < 3; ++run) {
+      const auto outputs = session.run(inputs_of(7));
+      ASSERT_TRUE(outputs) << to_string(outputs.error());
+      EXPECT_TRUE(same_bits(outputs->at("h"), wanted.at("h"))) << "cuda:" << num_gpus;
+    }
+    const auto x = *test_context()->allocate(7 * 24 * 4);  // of the first GPU: other GPUs copy it
+    Tensor ids = inputs_of(7).at("ids"), host_x = inputs_of(7).at("x");
+    ASSERT_TRUE(test_context()->copy(x.get(), host_x.data(), host_x.num_bytes(), nullptr));
+    ASSERT_TRUE(session.bind(0, ids.view()) && session.bind(1, {host_x.type(), x.get()}));
+    for (int run = 0; run < 3; ++run) {
+      ASSERT_TRUE(session.run());
+      EXPECT_EQ(std::memcmp(session.outputs()[0].data, wanted.at("h").data(), wanted.at("h").num_bytes()), 0);
+    }
+  }
+  if (num_gpus < 2) GTEST_SKIP() << "there is one GPU";
+}
+
 TEST(Device, FourSessionsGiveTheSameBitsWhileModelsLoad) {
   const Model model = test_model();
   Session alone = *model.session();
