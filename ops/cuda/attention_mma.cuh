@@ -82,30 +82,43 @@ __device__ __forceinline__ void weigh(float (&s)[kTiles][4], RowState& state, fl
   }
 }
 
-// Scores of keys whose bit is not set become `value`; `bits` of two rows, for one tile of keys.
+// Scores of keys whose bit is not set become `value`; `bits` of two rows, for the 32 keys of tiles from `first` on.
 template <int kTiles>
-__device__ __forceinline__ void replace(float (&s)[kTiles][4], const uint32_t (&bits)[2], float value) {
+__device__ __forceinline__ void replace(float (&s)[kTiles][4], int first, const uint32_t (&bits)[2], float value) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const uint32_t mine = bits[h] >> threadIdx.x % 4 * 2;
 #pragma unroll
-    for (int n = 0; n < kTiles; ++n)
+    for (int n = first; n < first + 4 && n < kTiles; ++n)
 #pragma unroll
       for (int c = 0; c < 2; ++c)
-        if ((mine >> (n * 8 + c) & 1) == 0) s[n][2 * h + c] = value;
+        if ((mine >> ((n - first) * 8 + c) & 1) == 0) s[n][2 * h + c] = value;
   }
 }
 
+template <int kTiles>
+__device__ __forceinline__ void hide_outside(float (&s)[kTiles][4], const int (&begin)[2], const int (&end)[2],
+                                             int first_key) {
+#pragma unroll
+  for (int n = 0; n < kTiles; n += 4) {
+    const uint32_t bits[2] = {keys_inside(begin[0], end[0], first_key + n * 8),
+                              keys_inside(begin[1], end[1], first_key + n * 8)};
+    replace(s, n, bits, -INFINITY);
+  }
+}
+
+// What a mask does to the 32 keys of tiles from `first` on.
 template <class T, int kTiles>
-__device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], const Mask<T>& mask, int warp_row, int first_key) {
+__device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], int first, const Mask<T>& mask, int warp_row,
+                                           int first_key) {
   const int lane = threadIdx.x % kWarp;
   if (mask.shape.mask == MaskKind::kAdded) {
     if (mask.adds_nothing(first_key)) return;
 #pragma unroll
-    for (int n = 0; n < kTiles; ++n)
+    for (int n = first; n < first + 4 && n < kTiles; ++n)
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
-        const float added = mask.added(first_key + n * 8 + lane % 4 * 2 + c);
+        const float added = mask.added(first_key + (n - first) * 8 + lane % 4 * 2 + c);
         s[n][c] += added;
         s[n][c + 2] += added;
       }
@@ -122,7 +135,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], const Mask<T>&
       if (lane / 4 == r % 8) (r < 8 ? bits[0] : bits[1]) = word;
     }
   }
-  replace(s, bits, mask.shape.fill);
+  replace(s, first, bits, mask.shape.fill);
 }
 
 // A block's part of the shape: its heads, its queries, the keys that these see.
@@ -167,42 +180,62 @@ __device__ __forceinline__ void load_bias(float (&bias)[C::kKeyTiles][4], const 
 
 // Brings what tile j of keys needs: keys and values of every head, bias, and at first the queries.
 template <class C>
-struct Bring {
+class Bring {
+ public:
   using T = typename C::T;
-  const Shape& shape;
-  const Pointers& p;
-  const Launch& launch;
-  const Block<C>& block;
-  T* queries;
-  T* stages;
-  T* bias_tiles;
+
+  __device__ Bring(const Shape& shape, const Pointers& p, const Launch& launch, const Block<C>& block, T* queries)
+      : shape_(shape),
+        p_(p),
+        launch_(launch),
+        block_(block),
+        queries_(queries),
+        keys_(shape.row[kK], static_cast<int>(shape.width)),
+        values_(shape.row[kV], static_cast<int>(shape.value_width)),
+        bias_(shape.row[kBias], static_cast<int>(shape.keys)) {}
 
   __device__ __forceinline__ void operator()(int j, int first_key) const {
-    const int rows = static_cast<int>(shape.rows), keys = static_cast<int>(shape.keys);
-    const int width = static_cast<int>(shape.width), thread = threadIdx.x;
-    T* tile = stages + j % 2 * C::kStageElements;
+    const int rows = static_cast<int>(shape_.rows), num_keys = static_cast<int>(shape_.keys);
+    T* tile = queries_ + C::kHeads * C::kQueryElements + j % 2 * C::kStageElements;
+    if (j == 0) bring_queries(rows);
 #pragma unroll 1
     for (int head = 0; head < C::kHeads; ++head, tile += C::kHeadElements) {
-      const int64_t* at = block.at[head];
-      const auto matrix = [&](Operand operand, const void* data, int num, int columns, bool vectors) {
-        return Matrix<T>{
-            static_cast<const T*>(data) + at[operand], shape.row[operand], shape.step[operand], num, columns, vectors};
-      };
-      if (j == 0)
-        stage<C::kThreads, C::kQueries, C::kWidth, C::kQueryStride>(queries + head * C::kQueryElements,
-                                                                    matrix(kQ, p.q, rows, width, launch.q_vectors),
-                                                                    block.first_query, 0, thread);
-      stage<C::kThreads, C::kKeys, C::kWidth, C::kKeyStride>(tile, matrix(kK, p.k, keys, width, launch.k_vectors),
-                                                             first_key, 0, thread);
-      stage<C::kThreads, C::kKeys, C::kWidth, C::kValueStride>(
-          tile + C::kKeys * C::kKeyStride, matrix(kV, p.v, keys, static_cast<int>(shape.value_width), launch.v_vectors),
-          first_key, 0, thread);
-      if (head == 0 && p.bias != nullptr)
-        stage<C::kThreads, C::kQueries, C::kKeys, C::kBiasStride>(
-            bias_tiles + j % 2 * C::kBiasElements, matrix(kBias, p.bias, rows, keys, launch.bias_vectors),
-            block.first_query, first_key, thread);
+      keys_.bring(tile, matrix(kK, p_.k, head, num_keys, launch_.k_vectors), first_key);
+      values_.bring(tile + C::kKeys * C::kKeyStride, matrix(kV, p_.v, head, num_keys, launch_.v_vectors), first_key);
     }
+    if (p_.bias != nullptr)
+      bias_.bring(queries_ + C::kHeads * C::kQueryElements + 2 * C::kStageElements + j % 2 * C::kBiasElements,
+                  matrix(kBias, p_.bias, 0, rows, launch_.bias_vectors), block_.first_query, first_key);
   }
+
+ private:
+  __device__ __forceinline__ Matrix<T> matrix(Operand operand, const void* data, int head, int num,
+                                              bool vectors) const {
+    const int64_t columns = operand == kBias ? shape_.keys : operand == kV ? shape_.value_width : shape_.width;
+    return {static_cast<const T*>(data) + block_.at[head][operand],
+            shape_.row[operand],
+            shape_.step[operand],
+            num,
+            static_cast<int>(columns),
+            vectors};
+  }
+  __device__ __forceinline__ void bring_queries(int rows) const {
+    const Stager<T, C::kThreads, C::kQueries, C::kWidth, C::kQueryStride> stager(shape_.row[kQ],
+                                                                                 static_cast<int>(shape_.width));
+#pragma unroll 1
+    for (int head = 0; head < C::kHeads; ++head)
+      stager.bring(queries_ + head * C::kQueryElements, matrix(kQ, p_.q, head, rows, launch_.q_vectors),
+                   block_.first_query);
+  }
+
+  const Shape& shape_;
+  const Pointers& p_;
+  const Launch& launch_;
+  const Block<C>& block_;
+  T* queries_;
+  Stager<T, C::kThreads, C::kKeys, C::kWidth, C::kKeyStride> keys_;
+  Stager<T, C::kThreads, C::kKeys, C::kWidth, C::kValueStride> values_;
+  Stager<T, C::kThreads, C::kQueries, C::kKeys, C::kBiasStride> bias_;
 };
 
 // A warp's rows of one head's y go to shared memory, and from there to their place, times their gates.
@@ -288,7 +321,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kWidth <= 64    ? 3
   }
   const int first_tile = block.begin / C::kKeys * C::kKeys;
   const int num_tiles = block.end > 0 ? (block.end - first_tile + C::kKeys - 1) / C::kKeys : 0;
-  const Bring<C> bring{shape, p, launch, block, queries, stages, bias_tiles};
+  const Bring<C> bring(shape, p, launch, block, queries);
 
   const bool has_terms =
       p.bias != nullptr || shape.mask != MaskKind::kNone;  // then scores are scaled before the exponent
@@ -303,10 +336,10 @@ __global__ void __launch_bounds__(C::kThreads, C::kWidth <= 64    ? 3
     if (j + 1 < num_tiles) bring(j + 1, first_key + C::kKeys);
     commit_copies();
     if (j < 0 || warp_row >= shape.rows) continue;
-    const uint32_t inside[2] = {keys_inside(begin[0], end[0], first_key), keys_inside(begin[1], end[1], first_key)};
-    if (narrows && __all_sync(0xffffffffu, (inside[0] | inside[1]) == 0)) continue;
-    constexpr uint32_t kAll = C::kKeys == 32 ? ~0u : (1u << C::kKeys % 32) - 1;
-    const bool hides = __any_sync(0xffffffffu, (inside[0] & inside[1] & kAll) != kAll);
+    const int last_key = first_key + C::kKeys;
+    if (narrows && __all_sync(0xffffffffu, last_key <= min(begin[0], begin[1]) || first_key >= max(end[0], end[1])))
+      continue;
+    const bool hides = __any_sync(0xffffffffu, first_key < max(begin[0], begin[1]) || last_key > min(end[0], end[1]));
     if (p.bias != nullptr) load_bias<C>(bias, bias_tiles + j % 2 * C::kBiasElements);
 #pragma unroll
     for (int head = 0; head < C::kHeads; ++head) {
@@ -321,10 +354,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kWidth <= 64    ? 3
       }
       if (shape.mask != MaskKind::kNone) {
         const int64_t size = shape.mask == MaskKind::kBool ? 1 : sizeof(T);
-        apply_mask(s, Mask<T>{shape, static_cast<const char*>(p.mask) + block.at[head][kMask] * size}, warp_row,
-                   first_key);
+        const Mask<T> mask{shape, static_cast<const char*>(p.mask) + block.at[head][kMask] * size};
+#pragma unroll
+        for (int n = 0; n < C::kKeyTiles; n += 4) apply_mask(s, n, mask, warp_row, first_key + n * 8);
       }
-      if (hides) replace(s, inside, -INFINITY);
+      if (hides) hide_outside(s, begin, end, first_key);
       weigh(s, state[head], factor, shrink);
       if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
 #pragma unroll

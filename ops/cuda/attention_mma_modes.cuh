@@ -62,8 +62,8 @@ struct Halves {
   using Element = T;
   static constexpr bool kSumsByProduct = true;  // the sums of weights come out of a product too
   static constexpr int interleave(int) { return 1; }
-  static constexpr int heads_a_block(int width) { return width <= 32 ? 4 : width == 64 ? 2 : 1; }
-  static constexpr int keys_a_tile(int) { return 32; }
+  static constexpr int heads_a_block(int width) { return width == 16 ? 4 : width == 32 ? 2 : 1; }
+  static constexpr int keys_a_tile(int width) { return width == 16 || width == 256 ? 32 : 64; }
   // Rows of 16-byte chunks an odd number apart: eight rows of a matrix are in different banks.
   static constexpr int query_stride(int width) { return width + 8; }
   static constexpr int key_stride(int width) { return width + 8; }
@@ -120,11 +120,8 @@ struct Halves {
   }
 };
 
-__device__ inline uint32_t to_tf32(float x) {
-  uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return bits;
-}
+// Tensor cores leave out the low 13 bits: what is added first makes the mean error zero, and leaves NaN and infinity as they are.
+__device__ inline uint32_t to_tf32(float x) { return __float_as_uint(x * (1 + 0.7f / 2048)); }
 
 // x = high + low, both as tf32 to within 2^-21 of x.
 struct Split {
@@ -142,7 +139,7 @@ struct Tf32 {
   using Element = float;
   static constexpr bool kSumsByProduct = false;
   static constexpr int interleave(int width) { return width >= 32 ? 4 : 2; }
-  static constexpr int heads_a_block(int width) { return width == 16 ? 4 : width == 32 ? 2 : 1; }
+  static constexpr int heads_a_block(int) { return 1; }
   static constexpr int keys_a_tile(int width) { return width <= 128 ? 32 : 16; }
   static constexpr int query_stride(int width) { return width == 16 ? 16 : width + 16; }
   static constexpr int key_stride(int width) { return query_stride(width); }

@@ -12,17 +12,17 @@ namespace plica::cuda::attention {
 
 // What an instantiation is made of. A lane has kLaneRows rows and kLaneKeys columns of a warp's tile of scores, 8 lanes down and 4 across,
 // rows and keys interleaved over the lanes: shared memory is read without conflicts.
-constexpr int kUnroll = 1;
 template <int kWidth_, int kLaneRows_, int kLaneKeys_>
 struct Lanes {
   static constexpr int kWidth = kWidth_, kLaneRows = kLaneRows_, kLaneKeys = kLaneKeys_;
-  static constexpr int kDown = 8, kAcross = 4, kWarps = 2, kThreads = kWarps * kWarp;
+  static constexpr int kDown = 8, kAcross = 4, kWarps = kWidth == 64 ? 4 : 2, kThreads = kWarps * kWarp;
   static constexpr int kRows = kDown * kLaneRows, kKeys = kAcross * kLaneKeys;  // of a warp's tile
   static constexpr int kQueries = kWarps * kRows, kColumnGroups = kWidth / 16;  // of 4 columns of y a lane
   static constexpr int kStride = kWidth + 4, kWeightStride = kKeys + 4;
   static constexpr int kStageElements = 2 * kKeys * kStride;
-  static constexpr int kScoreUnroll = std::max(1, 256 / (kLaneRows * kLaneKeys * 4)) * kUnroll;
-  static constexpr int kValueUnroll = std::max(1, 256 / (kLaneRows * kWidth)) * kUnroll;
+  static constexpr int kScoreUnroll = std::max(1, 256 / (kLaneRows * kLaneKeys * 4));
+  static constexpr int kValueUnroll = std::max(1, 256 / (kLaneRows * kWidth));
+  static constexpr int kMinBlocks = kLaneRows == 8 ? 8 / kWarps : kLaneRows == 4 && kWidth <= 64 ? 12 / kWarps : 2;
   static constexpr size_t kSharedBytes = sizeof(float) * (2 * kStageElements + kQueries * (kStride + kWeightStride));
 };
 
@@ -159,7 +159,7 @@ template <class L>
 __device__ __forceinline__ void start_scores(LaneScores<L>& s, const float* bias, const Shape& shape, int row,
                                              int first_key, int across) {
   const int last_row = static_cast<int>(shape.rows) - 1, last_key = static_cast<int>(shape.keys) - 1;
-  const bool dense = shape.step[kBias] == 1 && first_key + L::kKeys <= last_key;
+  const bool dense = shape.step[kBias] == 1 && first_key + L::kKeys <= last_key + 1;
 #pragma unroll
   for (int r = 0; r < L::kLaneRows; ++r) {
     const float* from = bias + min(row + r * L::kDown, last_row) * shape.row[kBias];
@@ -256,7 +256,7 @@ __device__ __forceinline__ void store_results(float* results, const float (&y)[L
 // Flash attention (Dao and others 2022) in fp32. A warp takes kRows queries; the warps of a block share two stages of a tile of kKeys keys
 // and values in shared memory. Weights go through shared memory of the warp's own (Lanes::kSharedBytes in all).
 template <class L>
-__global__ void __launch_bounds__(L::kThreads, L::kLaneRows == 8 ? 4 : 2)
+__global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     simt(const __grid_constant__ Shape shape, const __grid_constant__ Pointers p,
          const __grid_constant__ SimtLaunch launch) {
   extern __shared__ __align__(16) float tiles[];
@@ -297,6 +297,8 @@ __global__ void __launch_bounds__(L::kThreads, L::kLaneRows == 8 ? 4 : 2)
                         launch.k_vectors};
   const Matrix<float> v{static_cast<const float*>(p.v) + block.at[kV], shape.row[kV],   shape.step[kV], keys,
                         static_cast<int>(shape.value_width),           launch.v_vectors};
+  const Stager<float, L::kThreads, L::kKeys, L::kWidth, L::kStride> key_stager(k.row, k.columns),
+      value_stager(v.row, v.columns);
   const Place place;
   const float* const bias = p.bias == nullptr ? nullptr : static_cast<const float*>(p.bias) + block.at[kBias];
   const int64_t mask_size = shape.mask == MaskKind::kBool ? 1 : sizeof(float);
@@ -316,10 +318,10 @@ __global__ void __launch_bounds__(L::kThreads, L::kLaneRows == 8 ? 4 : 2)
     __syncthreads();
     if (j + 1 < num_tiles) {
       float* const tile = tiles + (j + 1) % 2 * L::kStageElements;
-      if (j < 0) stage<L::kThreads, L::kQueries, L::kWidth, L::kStride>(queries, q, first_row, 0, threadIdx.x);
-      stage<L::kThreads, L::kKeys, L::kWidth, L::kStride>(tile, k, first_key + L::kKeys, 0, threadIdx.x);
-      stage<L::kThreads, L::kKeys, L::kWidth, L::kStride>(tile + L::kKeys * L::kStride, v, first_key + L::kKeys, 0,
-                                                          threadIdx.x);
+      if (j < 0)
+        Stager<float, L::kThreads, L::kQueries, L::kWidth, L::kStride>(q.row, q.columns).bring(queries, q, first_row);
+      key_stager.bring(tile, k, first_key + L::kKeys);
+      value_stager.bring(tile + L::kKeys * L::kStride, v, first_key + L::kKeys);
     }
     commit_copies();
     if (warp_row >= rows) continue;
