@@ -13,7 +13,8 @@ struct Tile {
   static constexpr int kLeft = 128 / kRows, kRight = 32;  // kRight values of e, zeros behind C2
   static constexpr int kPairs = kRows * kColumns, kDepth = kLeft * kRight;
   static constexpr int kLaneRows = kPairs >= 32 ? 4 : 2, kLaneColumns = kWarp / kLaneRows;
-  static constexpr int kWarpPairs = kLaneRows * 8, kWarpChannels = kLaneColumns * 4;
+  static constexpr int kQuads = kChannels / (kLaneColumns * 4) > 1 ? 2 : 1;  // of channels that a thread sums
+  static constexpr int kWarpPairs = kLaneRows * 8, kWarpChannels = kLaneColumns * 4 * kQuads;
   // A stage is kSequences rows s of a and b, or the weight's rows of kStageLefts values of c. Few pairs make short stages.
   static constexpr int kSequences = kPairs >= 64 ? 32 : 8, kStageFloats = 8192;
   static constexpr int kStageDepth = kStageFloats / kChannels, kStageLefts = kStageDepth / kRight;
@@ -116,17 +117,21 @@ __device__ int product_at(int pair, int k) {
   return pair * Tile::kDepth + (k / 4 ^ pair % 8) * 4;
 }
 
-// y (8 pairs kLaneRows apart, 4 channels) += products (kPairs, kDepth) from k on @ weight of a stage (kStageDepth, kChannels).
+// y (8 pairs kLaneRows apart, quads of channels 4 kLaneColumns apart) += products (kPairs, kDepth) from k on @ weight of a stage (kStageDepth, kChannels).
 template <class Tile>
-__device__ void project_stage(const float* products, const float* weight, int pair, int k, float (&y)[8][4]) {
+__device__ void project_stage(const float* products, const float* weight, int pair, int k,
+                              float (&y)[8][4 * Tile::kQuads]) {
   constexpr int kShare = Tile::kStageDepth / Tile::kSplit;
   const int lane_row = pair % Tile::kLaneRows;
 #pragma unroll
   for (int d = 0; d < kShare; d += 4) {
-    float w[4][4];
+    float w[4][4 * Tile::kQuads];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      *reinterpret_cast<float4*>(w[i]) = *reinterpret_cast<const float4*>(weight + (d + i) * Tile::kChannels);
+#pragma unroll
+      for (int q = 0; q < Tile::kQuads; ++q)
+        *reinterpret_cast<float4*>(w[i] + 4 * q) =
+            *reinterpret_cast<const float4*>(weight + (d + i) * Tile::kChannels + q * Tile::kLaneColumns * 4);
 #pragma unroll
     for (int r = 0; r < 8; ++r) {
       const int swizzle = lane_row ^ (r * Tile::kLaneRows % 8);  // (pair + r kLaneRows) % 8
@@ -136,7 +141,7 @@ __device__ void project_stage(const float* products, const float* weight, int pa
 #pragma unroll
       for (int i = 0; i < 4; ++i)
 #pragma unroll
-        for (int q = 0; q < 4; ++q) y[r][q] = fmaf(x[i], w[i][q], y[r][q]);
+        for (int q = 0; q < 4 * Tile::kQuads; ++q) y[r][q] = fmaf(x[i], w[i][q], y[r][q]);
     }
   }
 }
@@ -203,7 +208,7 @@ __global__ void __launch_bounds__(kBlock, 1)
   };
   for (int s = 0; s + 1 < kStages; ++s) load_next();
 
-  float y[8][4] = {};
+  float y[8][4 * Tile::kQuads] = {};
   int slot = 0;
   const auto next = [&]() -> const float* {  // the oldest stage, arrived for all threads
     wait_for_copies<kStages - 2>();
@@ -233,27 +238,25 @@ __global__ void __launch_bounds__(kBlock, 1)
                           c * Tile::kRight + first_depth, y);
     }
   }
-  if constexpr (Tile::kSplit == 1) {
+  static_assert(Tile::kSplit > 1);  // the warps that share a tile add up through shared memory
+  __syncthreads();
+  constexpr int kSums = Tile::kPairs * Tile::kChannels;
 #pragma unroll
-    for (int r = 0; r < 8; ++r)
-      store_quad(p, in, loader, pair + r * Tile::kLaneRows, channel, make_float4(y[r][0], y[r][1], y[r][2], y[r][3]));
-  } else {
-    __syncthreads();
-    constexpr int kSums = Tile::kPairs * Tile::kChannels;
+  for (int r = 0; r < 8; ++r)
 #pragma unroll
-    for (int r = 0; r < 8; ++r)
-      *reinterpret_cast<float4*>(products + part * kSums + (pair + r * Tile::kLaneRows) * Tile::kChannels + channel) =
-          make_float4(y[r][0], y[r][1], y[r][2], y[r][3]);
-    __syncthreads();
-    for (int at = threadIdx.x * 4; at < kSums; at += kBlock * 4) {
-      float4 sum = *reinterpret_cast<const float4*>(products + at);
+    for (int q = 0; q < Tile::kQuads; ++q)
+      *reinterpret_cast<float4*>(products + part * kSums + (pair + r * Tile::kLaneRows) * Tile::kChannels + channel +
+                                 q * Tile::kLaneColumns * 4) =
+          make_float4(y[r][4 * q], y[r][4 * q + 1], y[r][4 * q + 2], y[r][4 * q + 3]);
+  __syncthreads();
+  for (int at = threadIdx.x * 4; at < kSums; at += kBlock * 4) {
+    float4 sum = *reinterpret_cast<const float4*>(products + at);
 #pragma unroll
-      for (int k = 1; k < Tile::kSplit; ++k) {
-        const float4 more = *reinterpret_cast<const float4*>(products + k * kSums + at);
-        sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-      }
-      store_quad(p, in, loader, at / Tile::kChannels, at % Tile::kChannels, sum);
+    for (int k = 1; k < Tile::kSplit; ++k) {
+      const float4 more = *reinterpret_cast<const float4*>(products + k * kSums + at);
+      sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
     }
+    store_quad(p, in, loader, at / Tile::kChannels, at % Tile::kChannels, sum);
   }
 }
 

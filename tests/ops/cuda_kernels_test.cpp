@@ -106,7 +106,7 @@ TEST(CudaKernels, OuterProductsOfEveryPrecision) {
   };
   constexpr Mode kModes[] = {{DType::kF32, Precision::kF32, 1},
                              {DType::kF32, Precision::kTf32, 300},
-                             {DType::kF32, Precision::kTf32x3, 1},
+                             {DType::kF32, Precision::kTf32x3, 4},
                              {DType::kBF16, Precision::kBf16, 2},
                              {DType::kF16, Precision::kF16, 2}};
   for (const Mode& mode : kModes) {
