@@ -1,6 +1,6 @@
 """Writes docs/precision.md: how far each precision is from the file's own, by family of models.
 
-    precision_table.py PLICA CORPUS [--device cuda:0] [--precisions bf16,f16,...] > docs/precision.md
+    precision_table.py PLICA CORPUS [--device cuda:0] [--precisions bf16,fp16] [--most 12] [--jobs 8] > docs/precision.md
 
 CORPUS holds a folder a family, in it a folder a model: model.onnx beside test_data_set_0. Each model runs by `plica verify`,
 whose reference is the plan without fusion on the CPU. A cell is the largest |a - b| / (1 + |b|) over the family's models
@@ -8,6 +8,7 @@ and outputs, with the median over its models.
 """
 
 import argparse
+import concurrent.futures
 import pathlib
 import re
 import statistics
@@ -37,13 +38,21 @@ def cell_of(errors, num_models):
     return text if len(errors) == num_models else f"{text}, {num_models - len(errors)} do not run"
 
 
+def spread(models, most):
+    """At most so many of them, evenly spread."""
+    return models if len(models) <= most else [models[i * len(models) // most] for i in range(most)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("corpus", type=pathlib.Path)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
+    parser.add_argument("--most", type=int, default=1000, help="models of a family")
+    parser.add_argument("--jobs", type=int, default=4, help="models that run at a time")
     arguments = parser.parse_args()
+    pool = concurrent.futures.ThreadPoolExecutor(arguments.jobs)
     precisions = arguments.precisions.split(",")
     print("# What a precision costs\n")
     print("Largest error relative to 1 + |x|, and the median over the models, against the file's own types without fusion on")
@@ -52,13 +61,14 @@ def main():
     print("|---|---|" + "---|" * len(precisions))
     for family in FAMILIES:
         models = sorted(path.parent for path in (arguments.corpus / family).glob("*/model.onnx"))
+        models = spread(models, arguments.most)
         if not models:
             continue
         cells = []
         for precision in precisions:
             errors = []
-            for model in models:
-                error, why = error_of(arguments.program, model, arguments.device, precision)
+            run = lambda model: error_of(arguments.program, model, arguments.device, precision)
+            for model, (error, why) in zip(models, pool.map(run, models)):
                 if error is None:
                     print(f"{precision} {model}: {why}", file=sys.stderr)
                 else:
