@@ -1,6 +1,7 @@
 #include "ops/cuda/layout.cuh"
 #include "ops/cuda/product.h"
 #include "ops/cuda/product_parts.h"
+#include "ops/cuda/product_thin.h"
 #include "ops/cuda/product_tile.h"
 #include "ops/mat_mul.h"
 #include "ops/op.h"
@@ -78,8 +79,24 @@ bool wants_tf32x3(const Case& c) { return c.precision == Precision::kTf32x3 && c
 
 bool is_tf32(const Case& c) { return c.precision == Precision::kTf32 && c.out[0].type->dtype == DType::kF32; }
 
+// Whether three products in tf32, and the passes that split both matrices, take less time than one in fp32: by rates of
+// an H200. Either is as accurate.
+bool splitting_pays(const Case& c) {
+  const auto elements = [](const TensorType& type) {
+    double count = 1;
+    for (int64_t size : type.shape) count *= static_cast<double>(size);
+    return count;
+  };
+  constexpr double kFp32Flops = 45e12, kTf32Flops = 300e12, kBytesPerSecond = 3.5e12, kLaunches = 2e-6;
+  constexpr double kBytesPerElement = 4 * (1 + 3 + 3);  // read, written thrice, read thrice
+  const TensorType &a = *c.in[0].type, &b = *c.in[1].type;
+  const double flops = 2 * elements(*c.out[0].type) * static_cast<double>(a.shape.back());
+  const double split = (elements(a) + elements(b)) * kBytesPerElement / kBytesPerSecond + 3 * flops / kTf32Flops;
+  return split + kLaunches < flops / kFp32Flops;
+}
+
 const char* declines_cublaslt(const ops::MatMul& op, const Case& c) {
-  if (wants_tf32x3(c)) return "tf32x3 is asked for";
+  if (wants_tf32x3(c) && splitting_pays(c)) return "tf32x3 is asked for, and pays";
   if (const char* why = declines_any(op, c)) return why;
   return make_state(op, c, is_tf32(c)) ? nullptr : "cuBLASLt has no algorithm for it, or is not there";
 }
@@ -181,6 +198,9 @@ void run_split(const ops::MatMul&, const KernelArgs& args) {
 }
 
 constexpr Kernel kKernels[] = {
+    {.name = "thin",
+     .declines = As<ops::MatMul>::fn<cuda::product_thin_declines>,
+     .run = As<ops::MatMul>::fn<cuda::run_product_thin>},
     {.name = "cublaslt",
      .declines = As<ops::MatMul>::fn<declines_cublaslt>,
      .scratch_bytes = As<ops::MatMul>::fn<scratch_cublaslt>,

@@ -32,7 +32,9 @@ MapRound round_of(DType dtype) {
 
 class Translator {
  public:
-  Translator(const ops::Program& program, const Case& c) : program_(program), num_inputs_(program.num_inputs) {
+  // `wide`: inputs count as f32 beside immediates.
+  Translator(const ops::Program& program, const Case& c, bool wide)
+      : program_(program), num_inputs_(program.num_inputs), wide_(wide) {
     for (const Operand& operand : c.in) dtypes_.push_back(operand.type->dtype);
     for (const Instruction& instruction : program.instructions) dtypes_.push_back(instruction.dtype);
     slot_of_.assign(program.instructions.size(), kNone);
@@ -96,7 +98,8 @@ class Translator {
   DType immediate_dtype(const Instruction& instruction) const {
     if (ops::def_of(instruction.fn).result != FnResult::kBool) return instruction.dtype;
     for (size_t i = 0; i < num_operands(instruction); ++i)
-      if (operand(instruction, i) >= 0) return dtypes_[static_cast<size_t>(operand(instruction, i))];
+      if (const int from = operand(instruction, i); from >= 0)
+        return wide_ && from < num_inputs_ ? DType::kF32 : dtypes_[static_cast<size_t>(from)];
     return DType::kF32;
   }
   float immediate(const Instruction& instruction, int operand_index) const {
@@ -175,6 +178,7 @@ class Translator {
 
   const ops::Program& program_;
   int num_inputs_;
+  bool wide_;
   std::vector<DType> dtypes_;
   std::vector<uint8_t> slot_of_;  // one an instruction
   std::vector<int> last_use_;
@@ -184,8 +188,35 @@ class Translator {
 
 }  // namespace
 
+ops::Program without_widening(const ops::Program& program, const Case& c) {
+  ops::Program plain = program;
+  plain.instructions.clear();
+  std::vector<DType> dtypes;
+  std::vector<int16_t> stands_for;  // register of `program` -> of `plain`
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    dtypes.push_back(c.in[i].type->dtype);
+    stands_for.push_back(static_cast<int16_t>(i));
+  }
+  for (size_t k = 0; k < program.instructions.size(); ++k) {
+    Instruction instruction = program.instructions[k];
+    dtypes.push_back(instruction.dtype);
+    const bool last = k + 1 == program.instructions.size();
+    if (instruction.fn == Fn::kCast && instruction.dtype == DType::kF32 && !last && instruction.a >= 0 &&
+        is_small(dtypes[static_cast<size_t>(instruction.a)])) {
+      stands_for.push_back(stands_for[static_cast<size_t>(instruction.a)]);
+      continue;
+    }
+    for (int16_t* operand : {&instruction.a, &instruction.b, &instruction.c})
+      if (*operand >= 0) *operand = stands_for[static_cast<size_t>(*operand)];
+    stands_for.push_back(static_cast<int16_t>(program.num_inputs + static_cast<int>(plain.instructions.size())));
+    plain.instructions.push_back(instruction);
+  }
+  return plain;
+}
+
 std::optional<MapProgram> translate(const ops::Program& program, const Case& c, const char** why) {
-  Translator translator(program, c);
+  const ops::Program plain = without_widening(program, c);
+  Translator translator(plain, c, plain.instructions.size() < program.instructions.size());
   MapProgram out;
   *why = translator.why();
   if (*why == nullptr) *why = translator.run(out);

@@ -34,6 +34,9 @@ struct MapProgram {
   MapCode codes[kMapCodes];
 };
 
+// The program without casts of 16 bits or bool to f32: values are computed in fp32 anyway.
+ops::Program without_widening(const ops::Program& program, const Case& c);
+
 // A program whose values are all f32, f16, bf16 or bool, as codes. `why` says what does not fit, where it returns none.
 std::optional<MapProgram> translate(const ops::Program& program, const Case& c, const char** why);
 

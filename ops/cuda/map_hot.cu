@@ -7,36 +7,13 @@
 namespace plica::cuda {
 namespace {
 
-template <class T>
-struct Rounding {
-  static constexpr bool k16Bits = sizeof(T) == 2;
-  __device__ float operator()(float x) const { return widen(narrow<T>(x)); }
-};
-
-// Abramowitz and Stegun 7.1.26: erf to 1.5e-7, far below what 16 bits hold.
-__device__ float erf_short(float x) {
-  const float z = fabsf(x), t = __fdividef(1.0f, 1.0f + 0.3275911f * z);
-  const float p =
-      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  return copysignf(1.0f - p * __expf(-z * z), x);
-}
-
-template <class R>
-__device__ float gelu(float x, R) {
-  if constexpr (R::k16Bits)
-    return 0.5f * x * (1.0f + erf_short(x * 0.707106781f));
-  else
-    return cuda::gelu(x);
-}
-
-#define PLICA_HOT(name, text, inputs, value)                       \
-  struct name {                                                    \
-    static constexpr int kInputs = inputs;                         \
-    template <class R>                                             \
-    __device__ static float eval(const float (&x)[kInputs], R r) { \
-      (void)r;                                                     \
-      return value;                                                \
-    }                                                              \
+#define PLICA_HOT(name, text, inputs, value)                  \
+  struct name {                                               \
+    static constexpr int kInputs = inputs;                    \
+    template <class T>                                        \
+    __device__ static float eval(const float (&x)[kInputs]) { \
+      return value;                                           \
+    }                                                         \
   };
 #include "ops/cuda/hot_expressions.inc"
 #undef PLICA_HOT
@@ -46,22 +23,23 @@ template <class Expression, class T, int V, int kUnits, int kRank>
 __global__ void __launch_bounds__(kBlock) compiled(const __grid_constant__ MapVectors map) {
   constexpr int kInputs = Expression::kInputs;
   MapPlace<kRank> place[kUnits];
-  float in[kUnits][kInputs][V], out[V];
+  Pack<T, V> in[kUnits][kInputs];
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     place[u].find(map, ((int64_t{blockIdx.x} * kUnits + u) * kBlock + threadIdx.x) * V, V);
 #pragma unroll
-    for (int n = 0; n < kInputs; ++n) load_typed<T, V>(map, map.in[n], place[u], in[u][n]);
+    for (int n = 0; n < kInputs; ++n) fetch_typed(map, map.in[n], place[u], in[u][n]);
   }
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     if (place[u].valid == 0) return;
+    float out[V];
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float x[kInputs];
 #pragma unroll
-      for (int n = 0; n < kInputs; ++n) x[n] = in[u][n][j];
-      out[j] = Expression::eval(x, Rounding<T>{});
+      for (int n = 0; n < kInputs; ++n) x[n] = as_float(in[u][n].v[j]);
+      out[j] = Expression::template eval<T>(x);
     }
     store_typed<T, V>(map, place[u], out);
   }
@@ -95,13 +73,17 @@ const std::vector<ops::Program>& hot_programs() {
   return programs;
 }
 
-bool equal_but_for_dtype(const ops::Program& a, const ops::Program& b) {
-  if (a.num_inputs != b.num_inputs || a.immediates != b.immediates || a.instructions.size() != b.instructions.size())
-    return false;
-  for (size_t i = 0; i < a.instructions.size(); ++i) {
+// Whether the programs do the same in one dtype: all instructions of `a` but a last cast are of `dtype` or f32.
+bool are_alike(const ops::Program& a, const ops::Program& b, DType dtype) {
+  size_t count = a.instructions.size();
+  if (count > 1 && a.instructions.back().fn == ops::Fn::kCast && a.instructions.back().dtype == dtype &&
+      a.instructions.back().a == a.num_inputs + static_cast<int>(count) - 2)
+    --count;
+  if (a.num_inputs != b.num_inputs || a.immediates != b.immediates || count != b.instructions.size()) return false;
+  for (size_t i = 0; i < count; ++i) {
     ops::Instruction other = b.instructions[i];
     other.dtype = a.instructions[i].dtype;
-    if (!(a.instructions[i] == other)) return false;
+    if (!(a.instructions[i] == other) || (other.dtype != dtype && other.dtype != DType::kF32)) return false;
   }
   return true;
 }
@@ -114,8 +96,9 @@ int find_hot(const ops::Program& program, const Case& c) {
   for (const Operand& operand : c.in)
     if (operand.type->dtype != dtype) return -1;
   const std::vector<ops::Program>& programs = hot_programs();
+  const ops::Program plain = without_widening(program, c);
   for (size_t i = 0; i < programs.size(); ++i)
-    if (equal_but_for_dtype(program, programs[i])) return static_cast<int>(i);
+    if (are_alike(plain, programs[i], dtype)) return static_cast<int>(i);
   return -1;
 }
 

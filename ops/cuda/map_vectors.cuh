@@ -67,25 +67,38 @@ __device__ float as_float(T x) {
     return widen(x);
 }
 
+// V values of an operand as they stand in memory: nothing waits for them yet.
 template <class T, int V, int kRank>
-__device__ void load_typed(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
-                           float* value) {
+__device__ void fetch_typed(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
+                            Pack<T, V>& raw) {
   const int64_t step = operand.stride[kRank == 1 ? 0 : map.rank - 1];
   const T* x = static_cast<const T*>(operand.data) + place.offset(map, operand);
   if (place.valid == 0) return;
   if (operand.access == MapAccess::kRepeated) {
-    const float one = as_float(*x);
+    const T one = *x;
 #pragma unroll
-    for (int j = 0; j < V; ++j) value[j] = one;
+    for (int j = 0; j < V; ++j) raw.v[j] = one;
   } else if (operand.access == MapAccess::kVector && place.valid == V) {
-    const auto pack = *reinterpret_cast<const Pack<T, V>*>(x);
-#pragma unroll
-    for (int j = 0; j < V; ++j) value[j] = as_float(pack.v[j]);
+    raw = *reinterpret_cast<const Pack<T, V>*>(x);
   } else {
 #pragma unroll
     for (int j = 0; j < V; ++j)
-      if (j < place.valid) value[j] = as_float(x[j * step]);
+      if (j < place.valid) raw.v[j] = x[j * step];
   }
+}
+
+template <class T, int V>
+__device__ void unpack(const Pack<T, V>& raw, float* value) {
+#pragma unroll
+  for (int j = 0; j < V; ++j) value[j] = as_float(raw.v[j]);
+}
+
+template <class T, int V, int kRank>
+__device__ void load_typed(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
+                           float* value) {
+  Pack<T, V> raw{};
+  fetch_typed(map, operand, place, raw);
+  unpack(raw, value);
 }
 
 // V values of an input as fp32.

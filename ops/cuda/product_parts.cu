@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "ops/cuda/map_fn.cuh"
 #include "ops/cuda/map_vectors.cuh"
 #include "ops/cuda/product_parts.h"
@@ -13,16 +15,40 @@ __device__ void each(float (&value)[V], Fn&& fn) {
   for (float& x : value) x = fn(x);
 }
 
-template <int V>
+template <int V, class Fn>
+__device__ void combine(float (&value)[V], const float (&other)[V], Fn&& fn) {
+#pragma unroll
+  for (int j = 0; j < V; ++j) value[j] = fn(value[j], other[j]);
+}
+
+template <class T, int V>
 __device__ void activate(Activation activation, float (&value)[V]) {
   switch (activation) {
     case Activation::kRelu: return each(value, [](float x) { return relu(x); });
-    case Activation::kGelu: return each(value, [](float x) { return gelu(x); });
+    case Activation::kGelu: return each(value, [](float x) { return gelu_for<T>(x); });
     case Activation::kGeluTanh: return each(value, [](float x) { return gelu_tanh(x); });
     case Activation::kSilu: return each(value, [](float x) { return silu(x); });
     case Activation::kSigmoid: return each(value, [](float x) { return sigmoid(x); });
     case Activation::kTanh: return each(value, [](float x) { return tanhf(x); });
     default: return;
+  }
+}
+
+// Applies the epilogue to V values of y, with V of each operand.
+template <class T, int V>
+__device__ void finish_values(const FinishProduct& finish, const float (&bias)[V], const Pack<T, V>& gate,
+                              const Pack<T, V>& residual, float (&value)[V]) {
+  float other[V];
+  if (finish.bias) combine(value, bias, [](float x, float b) { return x + b; });
+  activate<T>(finish.activation, value);
+  if (finish.gate) {
+    unpack(gate, other);
+    if (finish.gate_sigmoid) each(other, [](float x) { return sigmoid(x); });
+    combine(value, other, [](float x, float g) { return x * g; });
+  }
+  if (finish.residual) {
+    unpack(residual, other);
+    combine(value, other, [](float x, float r) { return x + r; });
   }
 }
 
@@ -32,28 +58,95 @@ __global__ void __launch_bounds__(kBlock) finish_vectors(const __grid_constant__
   MapPlace<kRank> place;
   place.find(map, (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V, V);
   if (place.valid == 0) return;
-  float value[V], other[V];
+  float value[V], bias[V] = {};
+  Pack<T, V> gate{}, residual{};
   int next = 0;
-  const auto load = [&](const MapOperand& operand, float(&to)[V]) { load_typed<T, V>(map, operand, place, to); };
-  load(map.y, value);
-  if (finish.bias) {
-    load(map.in[next++], other);
-#pragma unroll
-    for (int j = 0; j < V; ++j) value[j] += other[j];
-  }
-  activate(finish.activation, value);
-  if (finish.gate) {
-    load(map.in[next++], other);
-    if (finish.gate_sigmoid) each(other, [](float x) { return sigmoid(x); });
-#pragma unroll
-    for (int j = 0; j < V; ++j) value[j] *= other[j];
-  }
-  if (finish.residual) {
-    load(map.in[next++], other);
-#pragma unroll
-    for (int j = 0; j < V; ++j) value[j] += other[j];
-  }
+  load_typed<T, V>(map, map.y, place, value);
+  if (finish.bias) load_typed<T, V>(map, map.in[next++], place, bias);
+  if (finish.gate) fetch_typed(map, map.in[next++], place, gate);
+  if (finish.residual) fetch_typed(map, map.in[next++], place, residual);
+  finish_values<T>(finish, bias, gate, residual, value);
   store_typed<T, V>(map, place, value);
+}
+
+// y (rows, columns) and what its epilogue reads, as rows of whole 16-byte vectors.
+struct FinishRows {
+  int64_t rows = 0, vectors = 0;  // vectors of a row
+  Divider by_vectors;
+  int64_t y_row = 0, gate_row = 0, residual_row = 0;
+  void* y = nullptr;
+  const void *bias = nullptr, *gate = nullptr, *residual = nullptr;  // (columns), (rows, columns), (rows, columns)
+};
+
+constexpr int kRowsAThread = 4;
+constexpr int64_t kManyVectors = 1 << 18;  // fewer are finished one a thread: more threads, less work for each
+
+// A thread finishes one vector of kRowsAThread rows: the bias is read once, and all loads come before the first value.
+template <class T>
+__global__ void __launch_bounds__(kBlock) finish_rows(const __grid_constant__ FinishRows p, FinishProduct finish) {
+  constexpr int V = kVector<T>;
+  const int64_t linear = int64_t{blockIdx.x} * kBlock + threadIdx.x;
+  const int64_t group = p.by_vectors(static_cast<uint32_t>(linear)), first = group * kRowsAThread;
+  if (first >= p.rows) return;
+  const int64_t column = (linear - group * p.vectors) * V;
+  const auto at = [&](const void* data, int64_t step, int r) {
+    return reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(data) + (first + r) * step + column);
+  };
+  Pack<T, V> y[kRowsAThread], gate[kRowsAThread], residual[kRowsAThread], bias_pack{};
+  if (finish.bias) bias_pack = *reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(p.bias) + column);
+#pragma unroll
+  for (int r = 0; r < kRowsAThread; ++r) {
+    if (first + r >= p.rows) break;
+    y[r] = *at(p.y, p.y_row, r);
+    if (finish.gate) gate[r] = *at(p.gate, p.gate_row, r);
+    if (finish.residual) residual[r] = *at(p.residual, p.residual_row, r);
+  }
+  float bias[V];
+  unpack(bias_pack, bias);
+#pragma unroll
+  for (int r = 0; r < kRowsAThread; ++r) {
+    if (first + r >= p.rows) break;
+    float value[V];
+    unpack(y[r], value);
+    finish_values<T>(finish, bias, gate[r], residual[r], value);
+    Pack<T, V> pack;
+#pragma unroll
+    for (int j = 0; j < V; ++j) pack.v[j] = narrow<T>(value[j]);
+    *reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + (first + r) * p.y_row + column) = pack;
+  }
+}
+
+// The operands as rows; none where they are not whole vectors, or rows do not lie one step apart.
+std::optional<FinishRows> rows_of(const FinishProduct& finish, const KernelArgs& args) {
+  const TensorView& y = args.out[0];
+  const size_t rank = y.type.shape.size(), last = rank - 1;
+  const auto width = static_cast<int64_t>(16 / size_of(y.type.dtype));
+  std::array<AxisStrides, 3> strides{strides_in(y.type, rank)};
+  std::array<const TensorView*, 3> views{&y, nullptr, nullptr};
+  if (finish.gate) views[1] = &args.in[3];
+  if (finish.residual) views[2] = &args.in[4];
+  FinishRows p;
+  p.vectors = y.type.shape[last] / width;
+  bool fits = y.type.shape[last] % width == 0;
+  for (size_t i = 0; i < 3; ++i) {
+    if (views[i] == nullptr) continue;
+    strides[i] = strides_in(views[i]->type, rank);
+    fits &= strides[i][last] == 1 && is_aligned(views[i]->data, 16);
+  }
+  if (finish.bias) fits &= strides_in(args.in[2].type, 1)[0] == 1 && is_aligned(args.in[2].data, 16);
+  const auto rows = make_layout(std::span<const int64_t>(y.type.shape).first(last), strides);
+  for (int i = 0; i < 3; ++i) fits &= rows.stride[i][0] % width == 0;
+  p.rows = rows.count;
+  const int64_t threads = ceil_div(p.rows, kRowsAThread) * p.vectors;
+  if (!fits || rows.rank > 1 || p.rows * p.vectors < kManyVectors || threads + kBlock >= int64_t{1} << 31)
+    return std::nullopt;
+  p.by_vectors = Divider(static_cast<uint32_t>(p.vectors));
+  p.y_row = rows.stride[0][0], p.gate_row = rows.stride[1][0], p.residual_row = rows.stride[2][0];
+  p.y = y.data;
+  if (finish.bias) p.bias = args.in[2].data;
+  if (finish.gate) p.gate = args.in[3].data;
+  if (finish.residual) p.residual = args.in[4].data;
+  return p;
 }
 
 // A thread splits one element; operands of the layout: x, to.
@@ -77,6 +170,13 @@ __global__ void __launch_bounds__(kBlock)
 }  // namespace
 
 void finish_product(const FinishProduct& finish, const KernelArgs& args) {
+  if (const auto rows = rows_of(finish, args)) {
+    return visit_16_or_32_bits(args.out[0].type.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const int64_t threads = ceil_div(rows->rows, kRowsAThread) * rows->vectors;
+      finish_rows<T><<<blocks_for(threads, kBlock), kBlock, 0, stream_of(args)>>>(*rows, finish);
+    });
+  }
   TensorView in[3];
   size_t count = 0;
   if (finish.bias) in[count++] = args.in[2];

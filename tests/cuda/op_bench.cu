@@ -1,8 +1,11 @@
 // Times kernels of the CUDA tables on production sizes, inputs and outputs resident, buffers rotated over twice the L2:
-//   plica_cuda_op_bench > rows.jsonl
-// A row is a case: kernel, time of one launch inside a CUDA graph, GB/s of its cost and the share of the copy rate, TFLOP/s.
+//   plica_cuda_op_bench [OP [KERNEL]] > rows.jsonl
+// OP: one operator alone; KERNEL: by this kernel alone. A row is a case: kernel, time of one launch inside a CUDA graph, GB/s of its cost and the share of the copy rate, TFLOP/s.
 
 #include <cstdio>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ops/copy.h"
@@ -10,6 +13,7 @@
 #include "ops/layer_norm.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
+#include "ops/outer_product_mean.h"
 #include "ops/reduce.h"
 #include "ops/rms_norm.h"
 #include "ops/softmax.h"
@@ -69,10 +73,13 @@ Result<TensorView> allocate(const TensorType& type, cudaStream_t stream, Buffers
 
 class Bench {
  public:
-  static Result<int> run() {
+  // `op`, `kernel`: names, or empty for all.
+  static Result<int> run(std::string_view op, std::string_view kernel) {
     PLICA_TRY(CudaStream stream, CudaStream::make());
     PLICA_TRY(const DeviceTraits traits, cuda_traits(0));
     Bench bench(std::move(stream), traits);
+    bench.op_ = op;
+    bench.kernel_ = kernel;
     return bench.all();
   }
 
@@ -92,6 +99,7 @@ class Bench {
     for (const TensorType& type : results) out.push_back({&type, nullptr, 256});
     const Case shape{in, out, traits_, c.precision};
     for (const Kernel& kernel : kernels(op, Device::kCuda)) {
+      if (!kernel_.empty() && kernel_ != kernel.name) continue;
       if (kernel.declines != nullptr && kernel.declines(c.attrs.get(), shape) != nullptr) continue;
       const Cost cost = op.cost ? op.cost(c.attrs.get(), shape) : Cost{};
       PLICA_TRY(const double us, time(kernel, c, shape));
@@ -194,6 +202,7 @@ class Bench {
   DeviceTraits traits_;
   ConstantStore constants_;
   double copy_rate_ = 0;
+  std::string_view op_, kernel_;
 };
 
 ops::Map map(const char* text, DType dtype) {
@@ -219,6 +228,14 @@ void add_memory_bound(DType d, std::vector<BenchCase>& cases) {
                    label("rows exchanged f32 512x512x128", "rows exchanged bf16 512x512x128"),
                    ops::Copy{},
                    {type(d, {512, 512, 128}, {128, 65536, 1})}});
+  const char* between = "Cast:bf16(Mul(Sigmoid(Add(Mul(Cast:f32(x0),Cast:f32(x1)),Cast:f32(x2))),Cast:f32(x3)))";
+  const char* long_between =
+      "Cast:bf16(Max(Add(Mul(Add(Mul(Max(Add(Mul(Sub(Neg(Cast:f32(x0)),0.5),1.5),0.25),0),0.5),0.125),2),0.5),0.1))";
+  if (half)
+    for (const auto& [name, text, inputs] : {std::tuple{"sigmoid(a*b+c)*d between casts", between, 4},
+                                             std::tuple{"ten functions between casts", long_between, 1}})
+      cases.push_back({"Map", name, ops::Map{*ops::Program::from_text(text)},
+                       std::vector<TensorType>(static_cast<size_t>(inputs), type(d, flat))});
   const char* chain = "Max(Add(Mul(Add(Mul(Max(Add(Mul(Sub(Neg(x0),0.5),1.5),0.25),0),0.5),0.125),2),0.5),0.1)";
   cases.push_back({"Map", label("add f32", "add bf16"), map("Add(x0,x1)", d), {type(d, flat), type(d, flat)}});
   cases.push_back({"Map", label("gelu f32", "gelu bf16"), map("Gelu(x0)", d), {type(d, flat)}});
@@ -264,10 +281,11 @@ void add_products(std::vector<BenchCase>& cases) {
     const char* name;
     int64_t m, n, k;
   };
-  constexpr Size kSizes[] = {{"512x256x64", 512, 256, 64},        {"4096x192x64", 4096, 192, 64},
-                             {"2048x64x1024", 2048, 64, 1024},    {"128x3840x1280", 128, 3840, 1280},
-                             {"128x1280x5120", 128, 1280, 5120},  {"512x3840x1280", 512, 3840, 1280},
-                             {"8192x5120x1280", 8192, 5120, 1280}};
+  constexpr Size kSizes[] = {{"512x256x64", 512, 256, 64},         {"4096x192x64", 4096, 192, 64},
+                             {"2048x64x1024", 2048, 64, 1024},     {"128x3840x1280", 128, 3840, 1280},
+                             {"128x1280x5120", 128, 1280, 5120},   {"512x3840x1280", 512, 3840, 1280},
+                             {"8192x5120x1280", 8192, 5120, 1280}, {"2048x4x64", 2048, 4, 64},
+                             {"65536x4x128", 65536, 4, 128},       {"65536x8x128", 65536, 8, 128}};
   struct Mode {
     DType dtype;
     Precision precision;
@@ -293,10 +311,45 @@ void add_products(std::vector<BenchCase>& cases) {
                          mode.precision});
       };
       add("", ops::MatMul{}, false, false);
-      if (s.m < 512) continue;
+      if (s.m < 512 || s.n < 16) continue;
       add(" bias", ops::MatMul{}, true, false);
       add(" bias gelu", ops::MatMul{1, ops::Activation::kGelu, false}, true, false);
       add(" bias residual", ops::MatMul{}, true, true);
+    }
+}
+
+void add_outer_products(std::vector<BenchCase>& cases) {
+  struct Size {
+    const char* name;
+    int64_t batch, depth, rows, channels;
+  };
+  constexpr Size kSizes[] = {{"B2 S8 N32 32/64", 2, 8, 32, 64},
+                             {"S128 N256 32/128", 1, 128, 256, 128},
+                             {"S128 N257 32/128", 1, 128, 257, 128},
+                             {"S512 N256 32/128", 1, 512, 256, 128}};
+  struct Mode {
+    DType dtype;
+    Precision precision;
+    const char* suffix;
+  };
+  constexpr Mode kModes[] = {{DType::kF32, Precision::kF32, " fp32"},
+                             {DType::kF32, Precision::kTf32, " tf32"},
+                             {DType::kF32, Precision::kTf32x3, " tf32x3"},
+                             {DType::kBF16, Precision::kBf16, " bf16"},
+                             {DType::kF16, Precision::kF16, " fp16"}};
+  static std::vector<std::string> names;
+  names.reserve(100);
+  for (const Size& s : kSizes)
+    for (const Mode& mode : kModes) {
+      names.push_back(std::string(s.name) + mode.suffix);
+      const DType d = mode.dtype;
+      const TensorType side = type(d, {s.batch, s.depth, s.rows, 32});
+      cases.push_back(
+          {"OuterProductMean",
+           names.back().c_str(),
+           ops::OuterProductMean{},
+           {side, side, type(d, {1024, s.channels}), type(d, {s.channels}), type(d, {s.batch, s.rows, s.rows, 1})},
+           mode.precision});
     }
 }
 
@@ -306,8 +359,10 @@ Result<int> Bench::all() {
   add_memory_bound(DType::kF32, cases);
   add_memory_bound(DType::kBF16, cases);
   add_products(cases);
+  add_outer_products(cases);
   int failed = 0;
   for (const BenchCase& c : cases) {
+    if (!op_.empty() && op_ != c.op) continue;
     const Status status = one(c);
     if (status) continue;
     ++failed;
@@ -319,8 +374,8 @@ Result<int> Bench::all() {
 }  // namespace
 }  // namespace plica
 
-int main() {
-  const auto failed = plica::Bench::run();
+int main(int argc, char** argv) {
+  const auto failed = plica::Bench::run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
   if (!failed) {
     std::fprintf(stderr, "%s\n", plica::to_string(failed.error()).c_str());
     return 2;

@@ -42,6 +42,8 @@ OpTable mat_mul_cases() {
         {{40}, Layout::kReversed},
         {{31, 40}, Layout::kTransposed},
         {{31, 40}, Layout::kTransposed}}},
+      {"few columns", op, {{{2, 33, 64}}, {{64, 5}}, {{5}}}, kFloats},
+      {"few columns, many rows", ops::MatMul{.alpha = 0.5}, {{{3, 6000, 24}}, {{24, 8}, Layout::kTransposed}}},
       {"three products in tf32", op, {{{2, 31, 24}}, {{24, 40}}, {{40}}}, {DType::kF32}, 1, Precision::kTf32x3},
       {"production", op, {{{257, 640}}, {.shape = {640, 321}, .constant = true}, {{321}}, none, {{257, 321}}}},
   };
