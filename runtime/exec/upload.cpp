@@ -96,7 +96,8 @@ Result<size_t> upload_constants(Plan& plan, DeviceContext& context, ConstantStor
   Uploader uploader(plan, context, constants);
   for (Step& step : plan.steps)
     for (Place& place : step.in)
-      if (place.kind == Place::Kind::kConstant && num_bytes(place.type) > 0) PLICA_CHECK(uploader.move(place));
+      if (place.kind == Place::Kind::kConstant && place.constant->data != nullptr && num_bytes(place.type) > 0)
+        PLICA_CHECK(uploader.move(place));
   return uploader.num_bytes();
 }
 
