@@ -3,7 +3,8 @@
     python3 models/structures/export.py NAME FOLDER [--exporter dynamo|torchscript] [--seed N]
 
 NAME is one of cases.py (`--list` prints them). FOLDER receives NAME.onnx, NAME.npz (inputs) and NAME.expected.npz (what
-PyTorch computes, in fp64 where `--double` is given). Weights are random. Needs torch, onnx and onnxscript.
+PyTorch computes, in fp64 where `--double` is given; left out with `--only-model`). Weights are random. Needs torch, onnx
+and onnxscript.
 """
 
 import argparse
@@ -50,6 +51,7 @@ def main():
     parser.add_argument("--exporter", choices=["dynamo", "torchscript"], default="dynamo")
     parser.add_argument("--seed", type=int, default=0, help="of weights and inputs")
     parser.add_argument("--double", action="store_true", help="compute the expected outputs in fp64")
+    parser.add_argument("--only-model", action="store_true", help="compute no expected outputs")
     options = parser.parse_args()
     if options.list:
         for name, case in cases.CASES.items():
@@ -63,6 +65,8 @@ def main():
     stem = os.path.join(options.folder, options.name)
     np.savez(stem + ".npz", **{name: value.numpy() for name, value in inputs.items()})
     export_onnx(module, case, inputs, stem + ".onnx", options.exporter)
+    if options.only_model:
+        return
     if options.double:
         module = module.double()
         inputs = {name: value.double() if value.is_floating_point() else value for name, value in inputs.items()}

@@ -6,7 +6,8 @@ Writes table.jsonl (a row a measurement) and table.md. Every case is exported wi
 very module that PyTorch runs. PyTorch runs eagerly, as a CUDA graph, compiled, and compiled in a CUDA graph; Plica runs
 the ONNX file. For all: inputs and outputs resident on the device; `ms` is the median of single calls between events,
 `mean_ms` the mean of 100 back-to-back calls. Errors are against the module in fp64 on the same device. Rows of one case
-and precision are measured one right after the other. Needs torch, onnx, onnxscript; transformers for the ESM-2 cases.
+and precision are measured one right after the other; the exports run before, side by side. Needs torch, onnx, onnxscript;
+transformers for the ESM-2 cases.
 """
 
 import argparse
@@ -79,18 +80,24 @@ def cast(inputs, dtype):
     return {name: value.to(dtype) if value.is_floating_point() else value for name, value in inputs.items()}
 
 
+def export_all(names, folder):
+    """The ONNX files and inputs of the cases, each in a process of its own."""
+    script = os.path.join(ROOT, "models", "structures", "export.py")
+    started = [subprocess.Popen([sys.executable, script, name, folder, "--only-model"], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL) for name in names]
+    for name, process in zip(names, started):
+        if process.wait() != 0:
+            print(f"{name}: its export failed", file=sys.stderr)
+
+
 class Case:
     """One workload: the module on the device, its inputs, the expected outputs in fp64, the ONNX file."""
 
     def __init__(self, name, folder):
         self.name, self.case = name, cases.CASES[name]
-        self.inputs = cases.make_inputs(self.case)
-        self.module = cases.build(self.case)
+        self.inputs = {k: v.cuda() for k, v in cases.make_inputs(self.case).items()}
+        self.module = cases.build(self.case).cuda()
         self.path = os.path.join(folder, name + ".onnx")
-        np.savez(os.path.join(folder, name + ".npz"), **{k: v.numpy() for k, v in self.inputs.items()})
-        export.export_onnx(self.module, self.case, self.inputs, self.path)
-        self.module = self.module.cuda()
-        self.inputs = {k: v.cuda() for k, v in self.inputs.items()}
         with torch.inference_mode():
             double = self.module.double()
             self.expected = [y.clone() for y in export.as_tuple(double(**cast(self.inputs, torch.float64)))]
@@ -194,7 +201,9 @@ def main():
             print(json.dumps(row), file=lines, flush=True)
             print({k: v for k, v in row.items() if k not in ("first_s",)}, flush=True)
 
-        for name in options.cases.split(","):
+        names = options.cases.split(",")
+        export_all(names, folder)
+        for name in names:
             if time.time() - began > options.limit_s:
                 print(f"{name}: not run, the time is up")
                 continue
