@@ -81,7 +81,8 @@ def cast(inputs, dtype):
 
 
 def export_all(names, folder):
-    """The ONNX files and inputs of the cases, each in a process of its own."""
+    """The ONNX files and inputs of the cases that the folder lacks, each in a process of its own."""
+    names = [name for name in names if not os.path.exists(os.path.join(folder, name + ".onnx"))]
     script = os.path.join(ROOT, "models", "structures", "export.py")
     started = [subprocess.Popen([sys.executable, script, name, folder, "--only-model"], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL) for name in names]
@@ -191,17 +192,18 @@ def main():
     parser.add_argument("--cases", default=",".join(cases.CASES))
     parser.add_argument("--precisions", default="fp32,tf32x3,tf32,bf16")
     parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch")
+    parser.add_argument("--models", help="folder for the exported models, kept; default: a temporary one")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further case after so long")
     options = parser.parse_args()
     began, rows = time.time(), []
-    with tempfile.TemporaryDirectory() as folder, open(options.out + ".jsonl", "w") as lines:
+    with tempfile.TemporaryDirectory() as temporary, open(options.out + ".jsonl", "w") as lines:
 
         def keep(row):
             rows.append(row)
             print(json.dumps(row), file=lines, flush=True)
             print({k: v for k, v in row.items() if k not in ("first_s",)}, flush=True)
 
-        names = options.cases.split(",")
+        names, folder = options.cases.split(","), options.models or temporary
         export_all(names, folder)
         for name in names:
             if time.time() - began > options.limit_s:
