@@ -11,6 +11,7 @@ transformers for the ESM-2 cases.
 """
 
 import argparse
+import copy
 import json
 import os
 import statistics
@@ -108,7 +109,8 @@ class Case:
     def run_torch(self, precision, mode):
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
         dtype = TORCH_DTYPES[precision]
-        module, inputs = self.module.to(dtype), cast(self.inputs, dtype)
+        module = self.module if dtype == torch.float32 else copy.deepcopy(self.module).to(dtype)
+        inputs = cast(self.inputs, dtype)
         row = {}
         with torch.inference_mode():
             runner = module
@@ -133,7 +135,6 @@ class Case:
             row["ms"] = single_call_ms(call)
             row["mean_ms"] = back_to_back_ms(call, row["ms"])
             row["peak_mib"] = torch.cuda.max_memory_allocated() / 2**20
-        self.module.float()
         return row
 
     def run_plica(self, command, precision, folder):
