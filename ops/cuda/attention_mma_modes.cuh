@@ -1,3 +1,4 @@
+// Long because each mode's products stand beside those that they must agree with.
 #pragma once
 
 #include "ops/cuda/attention_stage.cuh"

@@ -1,3 +1,4 @@
+// Long because the kernel's steps, which share their tile shapes, stand together.
 #pragma once
 
 #include <algorithm>
