@@ -1,13 +1,16 @@
 // Times kernels of the CUDA tables on production sizes, inputs and outputs resident, buffers rotated over twice the L2:
 //   plica_cuda_op_bench [OP [KERNEL]] > rows.jsonl
-// OP: one operator alone; KERNEL: by this kernel alone. A row is a case: kernel, time of one launch inside a CUDA graph, GB/s of its cost and the share of the copy rate, TFLOP/s.
+// OP: one operator alone; KERNEL: by this kernel alone. A row is a case: kernel, time of one launch inside a CUDA graph, GB/s of its cost and
+// the share of the copy rate, TFLOP/s and the share of the rate that dense products of its precision reach on an H200.
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "ops/attention.h"
 #include "ops/copy.h"
 #include "ops/cuda/launch.cuh"
 #include "ops/layer_norm.h"
@@ -46,6 +49,16 @@ __global__ void fill(uint16_t* to, int64_t count, bool halves) {
 }
 
 bool is_absent(const TensorType& type) { return type.shape.size() == 1 && type.shape[0] < 0; }
+
+double dense_tflops(const BenchCase& c) {
+  switch (c.precision) {
+    case Precision::kTf32: return 395;
+    case Precision::kTf32x3: return 130;
+    case Precision::kBf16:
+    case Precision::kF16: return 790;
+    default: return 60;
+  }
+}
 
 int64_t extent(const TensorType& type) {
   if (type.strides.empty()) return num_elements(type.shape);
@@ -108,9 +121,10 @@ class Bench {
         for (const TensorType* type : {types[0], &results[0]}) bytes += static_cast<double>(num_bytes(*type));
       std::printf(
           "{\"op\": \"%s\", \"case\": \"%s\", \"kernel\": \"%.*s\", \"us\": %.2f, \"gb_per_s\": %.0f, "
-          "\"copy_share\": %.2f, \"tflop_per_s\": %.1f}\n",
+          "\"copy_share\": %.2f, \"tflop_per_s\": %.1f, \"dense_share\": %.3f}\n",
           c.op, c.name, static_cast<int>(kernel.name.size()), kernel.name.data(), us, bytes / us / 1e3,
-          copy_rate_ > 0 ? bytes / us / 1e3 / copy_rate_ : 0, cost.flops / us / 1e6);
+          copy_rate_ > 0 ? bytes / us / 1e3 / copy_rate_ : 0, cost.flops / us / 1e6,
+          cost.flops / us / 1e6 / dense_tflops(c));
       std::fflush(stdout);
       return {};
     }
@@ -353,6 +367,56 @@ void add_outer_products(std::vector<BenchCase>& cases) {
     }
 }
 
+// Heads (.., H, N, D) that lie as (.., N, H, D), as projections leave them.
+TensorType heads(DType dtype, Shape shape) {
+  Strides strides(shape.size());
+  const size_t last = shape.size() - 1;
+  int64_t step = 1;
+  for (const size_t axis : {last, last - 2, last - 1}) {
+    strides[axis] = step;
+    step *= shape[axis];
+  }
+  for (size_t axis = last - 2; axis-- > 0; step *= shape[axis]) strides[axis] = step;
+  return {dtype, std::move(shape), std::move(strides)};
+}
+
+void add_attention(std::vector<BenchCase>& cases) {
+  struct Size {
+    const char* name;
+    Shape shape;       // of q, k, v
+    Shape bias, gate;  // empty: none
+  };
+  const Size sizes[] = {{"seed MSA row", {2, 8, 4, 32, 16}, {2, 1, 4, 32, 32}, {2, 8, 4, 32, 16}},
+                        {"seed axial", {128, 4, 32, 16}, {}, {}},
+                        {"MSA row S128 N256 h8 D32", {128, 8, 256, 32}, {8, 256, 256}, {128, 8, 256, 32}},
+                        {"axial B4 128x128 h8 D32", {512, 8, 128, 32}, {}, {}},
+                        {"triangle N256 h4 D32", {256, 4, 256, 32}, {4, 256, 256}, {256, 4, 256, 32}},
+                        {"triangle N257 h4 D32", {257, 4, 257, 32}, {4, 257, 257}, {257, 4, 257, 32}},
+                        {"triangle N512 h4 D32", {512, 4, 512, 32}, {4, 512, 512}, {512, 4, 512, 32}},
+                        {"ESM-2 650M B1 L512", {1, 20, 512, 64}, {}, {}},
+                        {"ESM-2 650M B32 L256", {32, 20, 256, 64}, {}, {}},
+                        {"ESM-2 8M B1 L128", {1, 20, 128, 16}, {}, {}},
+                        {"L4096 h16 D128", {1, 16, 4096, 128}, {}, {}},
+                        {"B3 N257 D24", {771, 4, 257, 24}, {}, {}}};
+  static std::vector<std::string> names;
+  names.reserve(200);
+  const TensorType absent{DType::kF32, {-1}, {}};
+  for (const Size& s : sizes)
+    for (const auto& [dtype, precision, suffix] : {std::tuple{DType::kF32, Precision::kF32, " fp32"},
+                                                   {DType::kF32, Precision::kTf32, " tf32"},
+                                                   {DType::kF32, Precision::kTf32x3, " tf32x3"},
+                                                   {DType::kBF16, Precision::kBf16, " bf16"}}) {
+      names.push_back(std::string(s.name) + suffix);
+      const TensorType q = heads(dtype, s.shape);
+      cases.push_back({"Attention",
+                       names.back().c_str(),
+                       ops::Attention{.scale = 1 / std::sqrt(static_cast<double>(s.shape.back()))},
+                       {q, q, q, s.bias.empty() ? absent : type(dtype, s.bias), absent,
+                        s.gate.empty() ? absent : heads(dtype, s.gate)},
+                       precision});
+    }
+}
+
 Result<int> Bench::all() {
   PLICA_CHECK(copy_rate());
   std::vector<BenchCase> cases;
@@ -360,6 +424,7 @@ Result<int> Bench::all() {
   add_memory_bound(DType::kBF16, cases);
   add_products(cases);
   add_outer_products(cases);
+  add_attention(cases);
   int failed = 0;
   for (const BenchCase& c : cases) {
     if (!op_.empty() && op_ != c.op) continue;
