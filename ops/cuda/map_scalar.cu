@@ -43,19 +43,6 @@ __global__ void __launch_bounds__(kBlock)
   store_scalar(operands.y, operands.y_dtype, at[kScalarInputs], registers[operands.num_inputs + program.num_steps - 1]);
 }
 
-// The dtype that operand i of an instruction is read as: its register's; an immediate has that of the operand beside it.
-DType operand_dtype(const ops::Instruction& instruction, size_t i, std::span<const DType> registers) {
-  const std::array<int16_t, 3> operands{instruction.a, instruction.b, instruction.c};
-  if (operands[i] >= 0) return registers[static_cast<size_t>(operands[i])];
-  if (instruction.fn == ops::Fn::kPow && i == 1) return DType::kF64;
-  const ops::FnDef& def = ops::def_of(instruction.fn);
-  if (def.result == ops::FnResult::kSelect) return i == 0 ? DType::kBool : instruction.dtype;
-  if (def.result == ops::FnResult::kSame) return instruction.dtype;
-  for (size_t k = 0; k < static_cast<size_t>(def.num_inputs); ++k)
-    if (operands[k] >= 0) return registers[static_cast<size_t>(operands[k])];
-  return DType::kF64;
-}
-
 }  // namespace
 
 std::optional<ScalarProgram> decode(const ops::Program& program, const Case& c) {
