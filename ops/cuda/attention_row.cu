@@ -6,7 +6,8 @@ namespace plica::cuda::attention {
 namespace {
 
 constexpr int kWarps = kBlock / kWarp;
-constexpr int kColumns = 8;  // of y that a lane holds: wider values are taken by several warps
+constexpr int kColumns = 8;               // of y that a lane holds: wider values are taken by several warps
+constexpr int64_t kNoColumn = INT64_MIN;  // offsets of columns that run backwards are negative
 
 // One query against its keys, in the arithmetic of W.
 template <class T>
@@ -48,7 +49,7 @@ struct State {
       const W w = __shfl_sync(0xffffffffu, weight, i);
 #pragma unroll
       for (int c = 0; c < kColumns; ++c)
-        if (column[c] >= 0) y[c] += w * widen(v[i * v_row + column[c]]);
+        if (column[c] != kNoColumn) y[c] += w * widen(v[i * v_row + column[c]]);
     }
   }
 };
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kBlock) row(const __grid_constant__ Shape shap
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
     const int64_t e = first_column + c * kWarp + lane;
-    column[c] = e < shape.value_width ? e * shape.step[kV] : -1;
+    column[c] = e < shape.value_width ? e * shape.step[kV] : kNoColumn;
   }
   State<T> state;
   const Range keys = visible(shape, p, l);
