@@ -70,6 +70,13 @@ void Graph::add_output(std::string name, ValueId value) {
   output_names_.push_back(std::move(name));
 }
 
+ValueId Graph::replace_input(size_t i, TensorType type) {
+  Value value;
+  value.name = values_[static_cast<size_t>(inputs_[i])].name;
+  value.type = std::move(type);
+  return inputs_[i] = add_value(std::move(value));
+}
+
 void Graph::select_outputs(std::span<const size_t> indices) {
   std::vector<ValueId> values;
   std::vector<std::string> names;

@@ -44,6 +44,10 @@ class Graph {
 
   void add_output(std::string name, ValueId value);
 
+  // Input i becomes a new value of this type; returns it. The old one keeps its users, to whom something else must be given.
+  ValueId replace_input(size_t i, TensorType type);
+  void set_output(size_t i, ValueId value) { outputs_[i] = value; }
+
   // Of the outputs those of these indices stay, in this order; what nobody uses then goes.
   void select_outputs(std::span<const size_t> indices);
 

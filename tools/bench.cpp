@@ -51,6 +51,7 @@ struct BenchArguments {
   std::vector<std::string> inputs;
   std::string output;
   int repeat = 10;
+  bool stored_edges = false;
   bool steps = false;
   bool json = false;
 };
@@ -109,7 +110,9 @@ Result<ordered_json> time_steps(Session& session, const std::vector<Tensor>& bat
 
 Result<int> bench(const BenchArguments& arguments, const CommonOptions& common) {
   const double start = wall_ms();
-  PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
+  LoadOptions options = common.load_options();
+  options.stored_edges = arguments.stored_edges;
+  PLICA_TRY(const Model model, Model::load(arguments.model, std::move(options)));
   PLICA_TRY(Session session, model.session());
   ordered_json line;
   line["load_ms"] = wall_ms() - start;
@@ -162,6 +165,8 @@ Command add_bench(CLI::App& program, const CommonOptions& common) {
   app->add_option("--repeat", arguments->repeat, "How often")->check(CLI::PositiveNumber)->capture_default_str();
   app->add_option("--output", arguments->output,
                   "Write the last outputs, in order, as arrays 0, 1 ... of this .npz file");
+  app->add_flag("--stored-edges", arguments->stored_edges,
+                "Inputs and outputs are floats as --precision stores them, not as the file declares them");
   app->add_flag("--steps", arguments->steps, "Also the time of each step, and how near it is to the machine's limit");
   app->add_flag("--json", arguments->json, "Print the JSON line only");
   return {app, [arguments, &common] { return exit_code_of([&] { return bench(*arguments, common); }); }};

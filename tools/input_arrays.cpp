@@ -9,6 +9,7 @@
 #include "loaders/onnx/tensor_proto.h"
 #include "runtime/core/dtype.h"
 #include "runtime/core/result.h"
+#include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
@@ -43,6 +44,20 @@ double value_of(const TensorInfo& info, bool has_mask, double unit, bool tail) {
   return tail && !has_mask ? kPad : static_cast<double>(4 + static_cast<int>(unit * 20));
 }
 
+// NumPy has no bf16, and what is kept as f32 shall serve a model of 16 bits too: such arrays are rounded.
+Result<Tensor> as_wanted(Tensor tensor, DType wanted) {
+  if (tensor.dtype() != DType::kF32 || (wanted != DType::kF16 && wanted != DType::kBF16)) return tensor;
+  PLICA_TRY(Tensor rounded, Tensor::zeros(wanted, tensor.shape()));
+  const auto* from = tensor.as<float>();
+  for (int64_t i = 0; i < num_elements(tensor.shape()); ++i) {
+    if (wanted == DType::kF16)
+      rounded.as<F16>()[i] = to_f16(from[i]);
+    else
+      rounded.as<BF16>()[i] = to_bf16(from[i]);
+  }
+  return rounded;
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> read_numbered(const std::string& folder, const std::string& prefix) {
@@ -68,7 +83,13 @@ Result<TensorMap> read_inputs(const std::string& path, const std::vector<TensorI
     return out;
   }
   PLICA_TRY(auto arrays, read_npz(path));
-  for (auto& [name, tensor] : arrays) out.emplace(std::move(name), std::move(tensor));
+  for (auto& [name, tensor] : arrays) {
+    const auto info = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& i) { return i.name == name; });
+    if (info != inputs.end()) {
+      PLICA_TRY(tensor, as_wanted(std::move(tensor), info->dtype));
+    }
+    out.emplace(std::move(name), std::move(tensor));
+  }
   return out;
 }
 

@@ -12,7 +12,8 @@ namespace plica {
 using TensorMap = std::map<std::string, Tensor>;
 
 // The inputs of a model from an .npz file (arrays by name), or from a folder with input_0.pb, input_1.pb ... (ONNX test
-// data, in the order of the inputs). kInvalidInput where one is missing or too many.
+// data, in the order of the inputs). Arrays of f32 are rounded where the model takes 16 bits. kInvalidInput where one is
+// missing or too many.
 Result<TensorMap> read_inputs(const std::string& path, const std::vector<TensorInfo>& inputs);
 
 // Numbers to run with where none are given: floats in [-1, 1), ids 4 to 23 for integers, masks that hide the last quarter of

@@ -247,9 +247,21 @@ class Restorer {
     return {};
   }
 
+  // A cast between floats of up to 32 bits is nothing where what it reads is there as the mode stores it.
+  bool takes_over(ValueId from, ValueId to) {
+    const bool is_given = graph_.value(from).producer == kNone && graph_.constant(from) == nullptr;
+    Forms taken = forms(from);
+    if (is_given && graph_.type(from).dtype == mode_.stored) taken.stored = from;
+    if (taken.stored == kNone) return false;
+    forms(to) = taken;
+    ++num_edits_;
+    return true;
+  }
+
   Status rewrite_pointwise(const Node& node) {
     const ValueId old = node.outputs[0];
     const bool float_result = is_short_float(graph_.type(old).dtype);
+    if (float_result && fn_of(*node.op) == ops::Fn::kCast && takes_over(node.inputs[0], old)) return {};
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) {
       PLICA_TRY(const ValueId made, operand(input));

@@ -9,6 +9,7 @@
 #include "runtime/api/model_state.h"
 #include "runtime/api/session_state.h"
 #include "runtime/core/shape.h"
+#include "runtime/exec/stored_edges.h"
 
 namespace plica {
 namespace {
@@ -99,6 +100,8 @@ Model::State::State(Source model_source, LoadOptions load_options, PlanOptions p
 
 Result<Model> Model::State::make(Source source, LoadOptions options, LoadStats stats) {
   PLICA_TRY(PlanOptions plan, plan_options(options));
+  if (const auto stored = edge_dtype(options.precision); options.stored_edges && stored)
+    source = with_stored_edges(source, *stored);
   return Model(std::make_shared<State>(std::move(source), std::move(options), std::move(plan), stats));
 }
 

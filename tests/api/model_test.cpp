@@ -129,6 +129,25 @@ TEST(Model, OfSelectedOutputsComputesNothingElse) {
   EXPECT_EQ(part.outputs()[0].type.shape, (Shape{2, 64}));
 }
 
+TEST(Model, StoredEdgesAreWhatIsGivenAndTaken) {
+  const Source halves = text_source("input x: f16 {B}x4\ny = Sigmoid(Mul(x, 0.5))\noutput y\n");
+  const auto load = [&](bool stored_edges) {
+    return *Model::State::make(halves,
+                               {.device = test_device(), .precision = Precision::kF32, .stored_edges = stored_edges});
+  };
+  EXPECT_EQ(load(false).inputs()[0].dtype, DType::kF16);
+  const Model model = load(true);
+  EXPECT_EQ(model.inputs()[0].dtype, DType::kF32);
+  Session session = *model.session();
+  const auto outputs = session.run({{"x", *Tensor::zeros(DType::kF32, {2, 4})}});
+  ASSERT_TRUE(outputs) << to_string(outputs.error());
+  EXPECT_EQ(outputs->at("y").dtype(), DType::kF32);
+  EXPECT_EQ(outputs->at("y").as<float>()[7], 0.5F);
+  const auto refused = session.run({{"x", *Tensor::zeros(DType::kF16, {2, 4})}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what(), HasSubstr("input 'x': found f16 2x4, wanted f32"));
+}
+
 TEST(Model, OutputsThatCannotBeSelectedAreNamed) {
   const Model model = layer_model();
   EXPECT_THAT(model.select({"y", "z"}).error().what(), HasSubstr("output 'z' is not of this model, wanted 'y', 'm'"));

@@ -5,6 +5,7 @@
 
 #include "loaders/array/npz.h"
 #include "loaders/onnx/tensor_proto.h"
+#include "runtime/core/dtype.h"
 #include "tests/tools/program.h"
 
 namespace plica {
@@ -69,6 +70,29 @@ TEST_F(Run, WrongInputsAreNamedWithWhatIsWanted) {
               HasSubstr("input 'input_ids': found i64 6, wanted i64"));
   EXPECT_THAT(refused({{"input_ids", ids({2, 6}, DType::kF32)}, {"attention_mask", ids({2, 6})}}),
               HasSubstr("found f32 2x6, wanted i64"));
+}
+
+TEST_F(Run, ArraysOfF32AreRoundedForAModelOf16Bits) {
+  for (const auto type : {onnx::proto::TensorProto::BFLOAT16, onnx::proto::TensorProto::FLOAT16}) {
+    auto model = onnx::empty_model(17);
+    auto& graph = *model.mutable_graph();
+    onnx::add_input(graph, "x", {2});
+    graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+    onnx::add_node(graph, "Identity", {"x"}, {"y"});
+    onnx::set_type(*graph.add_output(), "y", {2});
+    graph.mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+    save(model, plica_ / "half.onnx");
+    Tensor x = *Tensor::zeros(DType::kF32, {2});
+    x.as<float>()[0] = 1 + 0x1p-20F;
+    x.as<float>()[1] = -2;
+    ASSERT_TRUE(write_npz(plica_ / "x.npz", {{"x", x}}));
+    const auto ended = plica_("run half.onnx --inputs x.npz -o out.npz");
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const Tensor y = (*read_npz(plica_ / "out.npz"))[0].second;
+    const bool brain = type == onnx::proto::TensorProto::BFLOAT16;
+    EXPECT_EQ(brain ? y.as<float>()[0] : to_float(y.as<F16>()[0]), 1);
+    EXPECT_EQ(brain ? y.as<float>()[1] : to_float(y.as<F16>()[1]), -2);
+  }
 }
 
 TEST_F(Run, ExplainListsStepsAndStructures) {

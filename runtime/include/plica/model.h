@@ -20,6 +20,7 @@ enum class LogLevel : uint8_t { kDebug, kInfo, kWarning };
 struct LoadOptions {
   std::string device = "cpu";                 // "cpu", "cuda" or "cuda:N"
   Precision precision = Precision::kFile;     // the file's own types, fp32 strict
+  bool stored_edges = false;                  // inputs and outputs as the precision stores floats, not as the file does
   int num_threads = 0;                        // of a session's team; 0: the processors this process may use
   bool map_files = true;                      // false: read them into memory (for file systems that truncate)
   size_t memory_limit_bytes = 0;              // of a session's arena; 0: none
