@@ -92,7 +92,10 @@ CASES = {
     "esm2_650m_b1_l512": esm2("650M", 1, 512),
     "esm2_650m_b32_l256": esm2("650M", 32, 256),
     "odd_msa_row": msa_row(3, 16, 257, 192, 8, 64),
+    "odd_outer_product_mean": outer_product_mean(3, 17, 257, 192, 72),
     "odd_axial": axial(3, 129, 192, 8),
+    "round_msa_row": msa_row(4, 16, 256, 256, 8, 64),
+    "round_outer_product_mean": outer_product_mean(4, 16, 256, 192, 64),
 }
 
 

@@ -4,10 +4,10 @@
 
 Writes table.jsonl (a row a measurement) and table.md. Every case is exported with torch.onnx.export (dynamo) from the
 very module that PyTorch runs. PyTorch runs eagerly, as a CUDA graph, compiled, and compiled in a CUDA graph; Plica runs
-the ONNX file. For all: inputs and outputs resident on the device; `ms` is the median of single calls between events,
-`mean_ms` the mean of 100 back-to-back calls. Errors are against the module in fp64 on the same device. Rows of one case
-and precision are measured one right after the other; the exports run before, side by side. Needs torch, onnx, onnxscript;
-transformers for the ESM-2 cases.
+the ONNX file. For all: inputs and outputs resident on the device, floats as the precision stores them; `ms` is the
+median of single calls between events, `mean_ms` the mean of 100 back-to-back calls. Errors are against the module in
+fp64 on the same device. Rows of one case and precision are measured one right after the other; the exports run before,
+side by side. Needs torch, onnx, onnxscript; transformers for the ESM-2 cases.
 """
 
 import argparse
@@ -92,6 +92,30 @@ def export_all(names, folder):
             print(f"{name}: its export failed", file=sys.stderr)
 
 
+def compile_all(names, precisions, processes):
+    """Fills the cache of PyTorch's compiler for all cases, several at a time, so that measuring waits for no compiler."""
+    waiting = [(name, precision) for name in names for precision in precisions if precision in TORCH_DTYPES]
+    running = []
+    while waiting or running:
+        running = [child for child in running if child.poll() is None]
+        while waiting and len(running) < processes:
+            name, precision = waiting.pop(0)
+            running.append(subprocess.Popen(
+                [sys.executable, os.path.abspath(__file__), "--compile-only", name, precision],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        time.sleep(0.1)
+
+
+def compile_only(name, precision):
+    """Compiles one case in this process, which leaves the result in the compiler's cache."""
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    case, dtype = cases.CASES[name], TORCH_DTYPES[precision]
+    module = cases.build(case).cuda().to(dtype)
+    inputs = cast({k: v.cuda() for k, v in cases.make_inputs(case).items()}, dtype)
+    with torch.inference_mode():
+        torch.compile(module, dynamic=False)(**inputs)
+
+
 class Case:
     """One workload: the module on the device, its inputs, the expected outputs in fp64, the ONNX file."""
 
@@ -140,7 +164,7 @@ class Case:
     def run_plica(self, command, precision, folder):
         out = os.path.join(folder, "outputs.npz")
         ran = subprocess.run([*command, "--device", "cuda:0", "--precision", precision, "bench", self.path,
-                              self.path[:-5] + ".npz", "--repeat", "30", "--json", "--output", out],
+                              self.path[:-5] + ".npz", "--stored-edges", "--repeat", "30", "--json", "--output", out],
                              capture_output=True, text=True, timeout=180)
         if ran.returncode != 0:
             raise RuntimeError(" ".join(ran.stderr.split())[-400:])
@@ -187,12 +211,16 @@ def measure(row, run):
 
 
 def main():
+    if sys.argv[1:2] == ["--compile-only"]:
+        compile_only(*sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plica", required=True, help="the program, with options if it needs some")
     parser.add_argument("--out", required=True, help="result files without their endings")
     parser.add_argument("--cases", default=",".join(cases.CASES))
     parser.add_argument("--precisions", default="fp32,tf32x3,tf32,bf16")
     parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch")
+    parser.add_argument("--compilers", type=int, default=0, help="processes that compile PyTorch's modules beforehand")
     parser.add_argument("--models", help="folder for the exported models, kept; default: a temporary one")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further case after so long")
     options = parser.parse_args()
@@ -206,6 +234,8 @@ def main():
 
         names, folder = options.cases.split(","), options.models or temporary
         export_all(names, folder)
+        if options.compilers and any(mode.startswith("compile") for mode in options.modes.split(",")):
+            compile_all(names, options.precisions.split(","), options.compilers)
         for name in names:
             if time.time() - began > options.limit_s:
                 print(f"{name}: not run, the time is up")
