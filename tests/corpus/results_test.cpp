@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "graph/scalar.h"
 #include "loaders/onnx/lower.h"
+#include "runtime/core/dtype.h"
 #include "runtime/exec/plan_cache.h"
 #include "tests/corpus/corpus.h"
 #include "tests/harness/test_device.h"
@@ -31,7 +33,18 @@ Result<std::vector<Tensor>> run(PlanCache& plans, const std::vector<Tensor>& inp
   return run_on_test_device(planned->plan, inputs);
 }
 
-void expect_results(const CorpusCase& c, const PlanOptions& options) {
+// Where an element differs from what is wanted by more than `part` of the largest finite one, as text.
+std::string difference_beyond(double part, const Tensor& found, const Tensor& wanted) {
+  double largest = 0;
+  const ConstantPtr constant = make_constant(wanted, "wanted");
+  for (int64_t i = 0; i < num_elements(wanted.shape()); ++i)
+    if (const double y = std::abs(element(*constant, i)); std::isfinite(y)) largest = std::max(largest, y);
+  return first_difference(found, wanted, 0, is_float(wanted.dtype()) ? part * largest : 0);
+}
+
+using Difference = std::function<std::string(const Tensor& found, const Tensor& wanted)>;
+
+void expect_results(const CorpusCase& c, const PlanOptions& options, const Difference& difference) {
   auto module = onnx::read_module(c.model());
   ASSERT_TRUE(module) << to_string(module.error());
   const Source source = onnx::make_source(std::make_shared<const onnx::Module>(*std::move(module)));
@@ -42,9 +55,14 @@ void expect_results(const CorpusCase& c, const PlanOptions& options) {
     const std::vector<Tensor> wanted = c.outputs(set);
     auto outputs = run(plans, c.inputs(set));
     ASSERT_TRUE(outputs) << to_string(outputs.error());
-    for (size_t i = 0; i < wanted.size(); ++i)
-      EXPECT_EQ(first_difference((*outputs)[i], wanted[i], c.about["rtol"], c.about["atol"]), "") << "output " << i;
+    for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(difference((*outputs)[i], wanted[i]), "") << "output " << i;
   }
+}
+
+void expect_results(const CorpusCase& c, const PlanOptions& options) {
+  expect_results(c, options, [&](const Tensor& found, const Tensor& wanted) {
+    return first_difference(found, wanted, c.about["rtol"], c.about["atol"]);
+  });
 }
 
 class Results : public testing::TestWithParam<std::string> {};
@@ -68,6 +86,21 @@ TEST_P(Results, OfThePlainPlanAreToo) {
   for (const CorpusCase& c : cases) {
     SCOPED_TRACE(c.name);
     expect_results(c, options);
+  }
+}
+
+// Products of three tf32 parts are as good as those of f32 to the eye of any output.
+TEST_P(Results, InTf32x3AreCloseToThem) {
+  if (tests_the_cpu()) GTEST_SKIP() << "the CPU computes in the file's own types";
+  if (GetParam() == "half") GTEST_SKIP() << "the expected outputs are rounded to 16 bits";
+  const auto cases = corpus_cases({GetParam()});
+  if (cases.empty()) GTEST_SKIP() << corpus_is_absent();
+  PlanOptions options;
+  options.precision = Precision::kTf32x3;
+  for (const CorpusCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    expect_results(c, options,
+                   [](const Tensor& found, const Tensor& wanted) { return difference_beyond(1e-4, found, wanted); });
   }
 }
 
