@@ -237,24 +237,24 @@ void multiply_panel(const Block& block, int64_t panel) {
     const bool ends_block = pass == passes - 1, ends = ends_block && block.last == g.k, direct = ends && final;
     for (int64_t t = 0, row = 0; t < block.tiling.num_tiles; ++t) {
       const int64_t height = block.tiling.height(t);
-      TileStart start;
+      TileBase base;
       if (first == 0) {
-        start.bias = bias;
+        base.bias = bias;
         if (final && e.residual.data) {
-          start.matrix = e.residual.at(at.row + row, at.col);
-          start.stride = e.residual.row_stride;
+          base.matrix = e.residual.at(at.row + row, at.col);
+          base.stride = e.residual.row_stride;
         }
       } else {
-        start.matrix = pass ? block.sums + row * kTileCols : carry + row * carry_stride;
-        start.stride = pass ? kTileCols : carry_stride;
+        base.matrix = pass ? block.sums + row * kTileCols : carry + row * carry_stride;
+        base.stride = pass ? kTileCols : carry_stride;
       }
       // The first tiles bring in the next panel, each one of the lines of its steps.
-      start.ahead = b + (t < kTileVectors ? width * g.k + t * kLanes : 0) + first * width;
+      base.ahead = b + (t < kTileVectors ? width * g.k + t * kLanes : 0) + first * width;
       const bool carries = direct || (ends_block && !ends);
       float* to = carries ? carry + row * carry_stride : block.sums + row * kTileCols;
       const float* a =
           in_place ? g.a.data + (at.row + row) * g.a.row_stride + first : block.packed + row * depth + done * height;
-      tiles[height - 1](a, g.a.row_stride, b + first * width, count, start, to, carries ? carry_stride : kTileCols);
+      tiles[height - 1](a, g.a.row_stride, b + first * width, count, base, to, carries ? carry_stride : kTileCols);
       if (ends && !final) finish_tile(g, to, {at.row + row, at.col}, height, cols);
       row += height;
     }

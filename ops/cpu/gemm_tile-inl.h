@@ -29,8 +29,9 @@ inline constexpr int kTileRows = 6;
 inline constexpr int kTileVectors = 2;
 inline constexpr int kTileCols = kTileVectors * kLanes;
 
-// What a tile's sums begin with: bias (kVectors * kLanes) and a matrix, each where not null.
-struct TileStart {
+// What a tile's sums are added to: bias (kVectors * kLanes) and a matrix, each where not null. The sums themselves begin at
+// zero, so that the roundings of a long k are those of its passes.
+struct TileBase {
   const float* bias = nullptr;
   const float* matrix = nullptr;
   int64_t stride = 0;
@@ -38,38 +39,44 @@ struct TileStart {
 };
 
 template <int kRows, int kVectors>
-HWY_INLINE void start_sums(const TileStart& start, hn::Vec<FloatTag> (&sum)[kRows][kVectors]) {
+HWY_INLINE void add_base(const TileBase& base, hn::Vec<FloatTag> (&sum)[kRows][kVectors]) {
   const FloatTag d;
 #pragma GCC unroll 4
   for (int j = 0; j < kVectors; ++j) {
-    const auto first = start.bias ? hn::LoadU(d, start.bias + j * kLanes) : hn::Zero(d);
+    const auto bias = base.bias ? hn::LoadU(d, base.bias + j * kLanes) : hn::Zero(d);
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) sum[i][j] = first;
+    for (int i = 0; i < kRows; ++i) sum[i][j] = hn::Add(sum[i][j], bias);
   }
-  if (!start.matrix) return;
+  if (!base.matrix) return;
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j)
-      sum[i][j] = hn::Add(sum[i][j], hn::LoadU(d, start.matrix + i * start.stride + j * kLanes));
+      sum[i][j] = hn::Add(sum[i][j], hn::LoadU(d, base.matrix + i * base.stride + j * kLanes));
 }
 
-// c (kRows, kVectors * kLanes) = start + a @ b over k steps. `b` holds kVectors vectors a step. Where kPacked, `a` holds kRows
+// c (kRows, kVectors * kLanes) = base + a @ b over k steps. `b` holds kVectors vectors a step. Where kPacked, `a` holds kRows
 // values a step; otherwise its rows lie a_stride apart.
 template <bool kPacked, int kRows, int kVectors>
 void multiply_tile(const float* HWY_RESTRICT a, int64_t a_stride, const float* HWY_RESTRICT b, int64_t k,
-                   const TileStart& start, float* c, int64_t c_stride) {
+                   const TileBase& base, float* c, int64_t c_stride) {
   const FloatTag d;
   hn::Vec<FloatTag> sum[kRows][kVectors];
-  start_sums<kRows, kVectors>(start, sum);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
   // Every fourth row has a pointer: the addresses of the others need no register of their own.
   constexpr int kPointers = (kRows + 3) / 4;
   const float* rows[kPointers];
 #pragma GCC unroll 4
   for (int i = 0; i < kPointers; ++i) rows[i] = a + i * 4 * a_stride;
   for (int i = 0; i < kRows; ++i)
-    for (int j = 0; j < kVectors; ++j) __builtin_prefetch(c + i * c_stride + j * kLanes, 1);
-  const float* ahead = start.ahead;
+    for (int j = 0; j < kVectors; ++j) {
+      __builtin_prefetch(c + i * c_stride + j * kLanes, 1);
+      if (base.matrix) __builtin_prefetch(base.matrix + i * base.stride + j * kLanes);
+    }
+  const float* ahead = base.ahead;
   for (int64_t step = 0; step < k; ++step, b += kVectors * kLanes, ahead += kVectors * kLanes) {
     __builtin_prefetch(ahead, 0, 2);
     hn::Vec<FloatTag> row[kVectors];
@@ -82,13 +89,14 @@ void multiply_tile(const float* HWY_RESTRICT a, int64_t a_stride, const float* H
       for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::MulAdd(scalar, row[j], sum[i][j]);
     }
   }
+  add_base<kRows, kVectors>(base, sum);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) hn::StoreU(sum[i][j], d, c + i * c_stride + j * kLanes);
 }
 
-using MultiplyTile = void (*)(const float* a, int64_t a_stride, const float* b, int64_t k, const TileStart& start,
+using MultiplyTile = void (*)(const float* a, int64_t a_stride, const float* b, int64_t k, const TileBase& base,
                               float* c, int64_t c_stride);
 
 template <bool kPacked, int kVectors, int... kRowsMinus1>
