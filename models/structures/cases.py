@@ -98,6 +98,9 @@ CASES = {
     "round_outer_product_mean": outer_product_mean(4, 16, 256, 192, 64),
 }
 
+# A shape that fits no tile, and the round one beside it: the share of the device's limit is to hold.
+ODD_CASES = {"odd_msa_row": "round_msa_row", "odd_outer_product_mean": "round_outer_product_mean", "odd_axial": "axial"}
+
 
 def make_inputs(case, seed=0):
     """Tensors on the CPU, by name: normal values, masks of ones, tokens of residues."""

@@ -77,6 +77,11 @@ def error(outputs, expected):
     return worst
 
 
+def limit_share(steps):
+    """How near a plan is to the device's limits: the mean of its steps, each as heavy as its time."""
+    return sum(step["ms"] * step["limit_percent"] for step in steps) / sum(step["ms"] for step in steps)
+
+
 def cast(inputs, dtype):
     return {name: value.to(dtype) if value.is_floating_point() else value for name, value in inputs.items()}
 
@@ -93,7 +98,7 @@ def export_all(names, folder):
 
 
 def compile_all(names, precisions, processes):
-    """Fills the cache of PyTorch's compiler for all cases, several at a time, so that measuring waits for no compiler."""
+    """Fills the cache of PyTorch's compiler for all cases, several at a time, so that measuring waits for none."""
     waiting = [(name, precision) for name in names for precision in precisions if precision in TORCH_DTYPES]
     running = []
     while waiting or running:
@@ -164,8 +169,8 @@ class Case:
     def run_plica(self, command, precision, folder):
         out = os.path.join(folder, "outputs.npz")
         ran = subprocess.run([*command, "--device", "cuda:0", "--precision", precision, "bench", self.path,
-                              self.path[:-5] + ".npz", "--stored-edges", "--repeat", "30", "--json", "--output", out],
-                             capture_output=True, text=True, timeout=180)
+                              self.path[:-5] + ".npz", "--stored-edges", "--repeat", "30", "--json", "--steps",
+                              "--output", out], capture_output=True, text=True, timeout=180)
         if ran.returncode != 0:
             raise RuntimeError(" ".join(ran.stderr.split())[-400:])
         measured = json.loads(ran.stdout.strip().splitlines()[-1])
@@ -175,6 +180,7 @@ class Case:
         row.update({key: measured[key] for key in ("host_us", "load_ms", "first_ms") if key in measured})
         row["ms"] = measured["median_ms"]
         row["mean_ms"] = measured["back_to_back_ms"]
+        row["limit_percent"] = limit_share(measured["steps"][0])
         row["peak_mib"] = (measured["arena_bytes"] + measured["weights_bytes"]) / 2**20
         return row
 
@@ -198,6 +204,18 @@ def table(rows):
             f"{show(ours, 'relative_error', '{:.1e}')} | {show(best, 'peak_mib', '{:.0f}')} / "
             f"{show(ours, 'peak_mib', '{:.0f}')} |")
     return "\n".join(lines) + "\n"
+
+
+def odd_table(rows):
+    """Markdown: the shares of the device's limit at odd shapes beside those at round ones; empty without such rows."""
+    share = {(r["case"], r["precision"]): r["limit_percent"] for r in rows if "limit_percent" in r}
+    lines = []
+    for (case, precision), percent in share.items():
+        whole = share.get((cases.ODD_CASES.get(case), precision))
+        if whole:
+            lines.append(f"| {cases.CASES[case].title} | {precision} | {percent:.0f} % | {whole:.0f} % | {percent / whole:.2f} |")
+    head = ["| odd shape | precision | of the limit | round shape | ratio |", "|---|---|---|---|---|"]
+    return "\n".join(head + lines) + "\n" if lines else ""
 
 
 def measure(row, run):
@@ -250,8 +268,9 @@ def main():
                                  lambda: case.run_torch(precision, mode)))
             del case
     with open(options.out + ".md", "w") as page:
-        page.write(table(rows))
+        page.write(table(rows) + "\n" + odd_table(rows))
     print(table(rows))
+    print(odd_table(rows))
 
 
 if __name__ == "__main__":
