@@ -38,8 +38,12 @@ configure() {
   step "configuring $folder" cmake -S "$root" -B "$root/$folder" -G Ninja "$@"
 }
 
-# compile FOLDER TARGET: one target of a configured build folder.
-compile() { step "building $2 in $1" cmake --build "$root/$1" --parallel "$(nproc)" --target "$2"; }
+# compile FOLDER TARGET...: these targets of a configured build folder.
+compile() {
+  local folder=$1
+  shift
+  step "building $* in $folder" cmake --build "$root/$folder" --parallel "$(nproc)" --target "$@"
+}
 
 # run_tests FOLDER OPTION...: all tests of a build folder; ctest's counts are the last lines.
 run_tests() {
