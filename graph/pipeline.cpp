@@ -19,6 +19,7 @@ constexpr Pass kPasses[] = {
     {"fuse_rotary", fuse_rotary},
     {"fuse_attention", fuse_attention},
     {"fuse_outer_product_mean", fuse_outer_product_mean},
+    {"put_channels_first", put_channels_first},
     {"fuse_linear", fuse_linear},
     {"merge_projections", merge_projections},
     {"canonicalise_fused", canonicalise},

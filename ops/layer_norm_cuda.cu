@@ -1,3 +1,4 @@
+#include "ops/cuda/layer_norm_columns.h"
 #include "ops/cuda/row.cuh"
 #include "ops/layer_norm.h"
 #include "ops/op.h"
@@ -121,6 +122,9 @@ Result<KernelState> prepare_tile(const ops::LayerNorm&, const Case& c, ConstantS
 }
 
 constexpr Kernel kKernels[] = {
+    {.name = "columns",
+     .declines = As<ops::LayerNorm>::fn<layer_norm_columns_declines>,
+     .run = As<ops::LayerNorm>::fn<run_layer_norm_columns>},
     {.name = "tile",
      .declines = As<ops::LayerNorm>::fn<declines_tile>,
      .prepare = As<ops::LayerNorm>::fn<prepare_tile>,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/passes/known_values.h"
 #include "graph/passes/passes.h"
 #include "graph/patch.h"
 #include "ops/concat.h"
@@ -13,28 +14,14 @@ namespace {
 // Wider ones fill the machine alone.
 constexpr int64_t kMaxWidth = 8192;
 
-// Which values hang on constants alone.
-class Known {
- public:
-  explicit Known(const Graph& graph) : known_(graph.num_values(), false) {
-    for (size_t i = 0; i < known_.size(); ++i) known_[i] = graph.constant(static_cast<ValueId>(i)) != nullptr;
-    for (NodeId id : graph.order()) {
-      const Node& node = graph.node(id);
-      const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
-                                   [&](ValueId v) { return v == kNone || known_[static_cast<size_t>(v)]; });
-      for (ValueId output : node.outputs) known_[static_cast<size_t>(output)] = all;
-    }
-  }
-  bool operator()(ValueId id) const { return known_[static_cast<size_t>(id)]; }
-
- private:
-  std::vector<bool> known_;
-};
+// Up to here the columns of a product (the bias of a score for each head, say) are often written one by one. Beside wider
+// projections they would take from those that every row starts at a multiple of 16 bytes.
+constexpr int64_t kNarrow = 8;
 
 const ops::MatMul& attrs_of(const Graph& graph, NodeId id) { return graph.node(id).attrs.as<ops::MatMul>(); }
 
 // A product of some input by a matrix of weights, with a bias at most.
-bool is_projection(const Graph& graph, const Known& known, NodeId id) {
+bool is_projection(const Graph& graph, const KnownValues& known, NodeId id) {
   const Node& node = graph.node(id);
   if (node.op != &mat_mul_op || known(node.inputs[0]) || !known(node.inputs[1])) return false;
   if (node.inputs[3] != kNone || node.inputs[4] != kNone) return false;
@@ -44,7 +31,10 @@ bool is_projection(const Graph& graph, const Known& known, NodeId id) {
          attrs_of(graph, id).activation == ops::Activation::kNone;
 }
 
+bool is_narrow(const Graph& graph, NodeId id) { return graph.type(graph.node(id).inputs[1]).shape[1] <= kNarrow; }
+
 bool are_compatible(const Graph& graph, NodeId a, NodeId b) {
+  if (is_narrow(graph, a) != is_narrow(graph, b)) return false;
   return graph.node(a).attrs == graph.node(b).attrs &&
          graph.type(graph.node(a).inputs[1]).dtype == graph.type(graph.node(b).inputs[1]).dtype;
 }
@@ -93,7 +83,7 @@ Status merge(Graph& graph, const std::vector<NodeId>& group) {
 
 // Projections of one input (queries, keys and values, say) become one product of it, whose parts are slices.
 Result<int> merge_projections(Graph& graph, ConstantStore&) {
-  const Known known(graph);
+  const KnownValues known(graph);
   std::vector<std::vector<NodeId>> groups;
   std::unordered_multimap<ValueId, size_t> by_input;
   for (NodeId id : graph.order()) {

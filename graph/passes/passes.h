@@ -20,6 +20,7 @@ Result<int> lower_pointwise(Graph& graph, ConstantStore& constants);
 Result<int> merge_equal(Graph& graph, ConstantStore& constants);
 Result<int> merge_projections(Graph& graph, ConstantStore& constants);
 Result<int> merge_rotary(Graph& graph, ConstantStore& constants);
+Result<int> put_channels_first(Graph& graph, ConstantStore& constants);
 Result<int> remove_dead(Graph& graph, ConstantStore& constants);
 Result<int> store_bf16(Graph& graph, ConstantStore& constants);
 Result<int> store_bf16_mixed(Graph& graph, ConstantStore& constants);

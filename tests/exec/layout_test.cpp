@@ -25,5 +25,11 @@ TEST(Layout, OtherwiseDense) {
   EXPECT_EQ(preferred("y = Transpose(value) {perm=[0,1,2]}\noutput y\n"), Strides{});
 }
 
+TEST(Layout, ProductsReadEitherWay) {
+  EXPECT_EQ(preferred("y = MatMul(Exp(x), Transpose(value) {perm=[0,2,1]})\noutput y\n"), Strides{});
+  EXPECT_EQ(preferred("y = MatMul(Transpose(x) {perm=[1,0,2]}, Transpose(value) {perm=[1,2,0]})\noutput y\n"),
+            (Strides{1, 8, 2}));
+}
+
 }  // namespace
 }  // namespace plica

@@ -23,6 +23,8 @@ OpTable layer_norm_cases() {
           {"no channels", op, {{{4, 0}}, {{0}}, {{0}}}},
           {"one axis", op, {{{40}}, {{40}}, {{40}}}},
           {"columns in memory", op, {{{6, 40}, Layout::kTransposed}, {{40}}, {{40}}}, kFloats},
+          {"many columns in memory", op, {{{70, 100}, Layout::kTransposed}, {{100}}, {{100}}}, kFloats},
+          {"batches of columns", op, {{{3, 66, 40}, Layout::kTransposed}, {{40}}, {.absent = true}}, kFloats},
           {"rows apart", op, {{{6, 48}, Layout::kGapped}, {{48}}, {{48}}}, kFloats},
           {"heads", op, {{{2, 4, 9, 16}, Layout::kHeads}, {{16}}, {{16}}}},
           {"backwards", op, {{{5, 20}, Layout::kReversed}, {{20}, Layout::kReversed}, {{20}}}},
