@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "plica/session.h"
 #include "runtime/api/session_state.h"
 #include "runtime/core/result.h"
+#include "runtime/exec/branches.h"
 #include "tools/command.h"
 #include "tools/given_inputs.h"
 
@@ -20,7 +22,9 @@ constexpr const char* kDetails =
     "  plica profile esm2.onnx --shape input_ids=1x512 --device cuda:0 -o trace.json\n"
     "      open trace.json in chrome://tracing or ui.perfetto.dev\n"
     "\n"
-    "A row is a stream (on the CPU: the calling thread), a bar a step with its operator, kernel, node and shapes.";
+    "A row is a stream (on the CPU: the calling thread), a bar a step with its operator, kernel, node and shapes. "
+    "Steps that\n"
+    "may run side by side stand in different rows.";
 
 struct ProfileArguments {
   std::string model;
@@ -28,7 +32,7 @@ struct ProfileArguments {
   std::string output;
 };
 
-ordered_json event_of(const Step& step, double begin_ms, double end_ms) {
+ordered_json event_of(const Step& step, int row, double begin_ms, double end_ms) {
   std::string shapes;
   for (const Place& place : step.out) shapes += (shapes.empty() ? "" : ", ") + to_string(place.type);
   return {{"name", std::string(step.op->name) + "." + std::string(step.kernel->name)},
@@ -37,18 +41,22 @@ ordered_json event_of(const Step& step, double begin_ms, double end_ms) {
           {"ts", 1e3 * begin_ms},
           {"dur", 1e3 * (end_ms - begin_ms)},
           {"pid", 0},
-          {"tid", 0},
+          {"tid", row},
           {"args", {{"node", step.name}, {"results", shapes}, {"bytes", step.cost.bytes}, {"flops", step.cost.flops}}}};
 }
 
-ordered_json name_of_row(const char* kind, const std::string& name) {
-  return {{"name", kind}, {"ph", "M"}, {"pid", 0}, {"tid", 0}, {"args", {{"name", name}}}};
+ordered_json name_of_row(const char* kind, int row, const std::string& name) {
+  return {{"name", kind}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", {{"name", name}}}};
 }
 
 std::string trace_text(const Plan& plan, const std::vector<double>& times) {
-  ordered_json events = {name_of_row("process_name", plan.device_name), name_of_row("thread_name", "stream 0")};
+  ordered_json events = {name_of_row("process_name", 0, plan.device_name)};
+  const std::vector<int> rows = rows_of(plan.waits, plan.steps.size());
+  const int num_rows = rows.empty() ? 1 : 1 + *std::max_element(rows.begin(), rows.end());
+  for (int row = 0; row < num_rows; ++row)
+    events.push_back(name_of_row("thread_name", row, "stream " + std::to_string(row)));
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    events.push_back(event_of(plan.steps[i], times[2 * i], times[2 * i + 1]));
+    events.push_back(event_of(plan.steps[i], rows[i], times[2 * i], times[2 * i + 1]));
   const ordered_json root = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
   return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
@@ -63,8 +71,8 @@ Result<int> profile(const ProfileArguments& arguments, const CommonOptions& comm
   std::vector<double> times(2 * plan.steps.size());
   PLICA_CHECK(session.state().trace(times));
   PLICA_CHECK(write_file(arguments.output, trace_text(plan, times)));
-  std::printf("%zu steps in %.3f ms on %s\n", plan.steps.size(), times.empty() ? 0 : times.back(),
-              plan.device_name.c_str());
+  std::printf("%zu steps in %.3f ms on %s\n", plan.steps.size(),
+              times.empty() ? 0 : *std::max_element(times.begin(), times.end()), plan.device_name.c_str());
   return kDone;
 }
 

@@ -145,4 +145,27 @@ std::vector<std::vector<int>> find_branches(const Plan& plan, const DeviceLimits
   return is_faster(plan, waits, limits) ? waits : std::vector<std::vector<int>>();
 }
 
+std::vector<int> rows_of(const std::vector<std::vector<int>>& waits, size_t num_steps) {
+  std::vector<int> rows(num_steps, 0), last;  // the last step of each row
+  std::vector<std::vector<bool>> behind;      // by step: all that it waits for, however far
+  for (size_t i = 0; i < waits.size(); ++i) {
+    std::vector<bool>& mine = behind.emplace_back(num_steps);
+    for (int wait : waits[i]) {
+      const std::vector<bool>& before = behind[static_cast<size_t>(wait)];
+      for (size_t k = 0; k < i; ++k) mine[k] = mine[k] || before[k];
+      mine[static_cast<size_t>(wait)] = true;
+    }
+    const auto ends_with_a_wait = [&](int step) {
+      return std::find(waits[i].begin(), waits[i].end(), step) != waits[i].end();
+    };
+    const auto is_done = [&](int step) { return behind[i][static_cast<size_t>(step)]; };
+    auto row = std::find_if(last.begin(), last.end(), ends_with_a_wait);
+    if (row == last.end()) row = std::find_if(last.begin(), last.end(), is_done);
+    if (row == last.end()) row = last.insert(last.end(), 0);
+    *row = static_cast<int>(i);
+    rows[i] = static_cast<int>(row - last.begin());
+  }
+  return rows;
+}
+
 }  // namespace plica

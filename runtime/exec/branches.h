@@ -10,4 +10,8 @@ namespace plica {
 // touches. Of steps that wait for each other only the last is named. Empty where running one by one is about as fast.
 std::vector<std::vector<int>> find_branches(const Plan& plan, const DeviceLimits& limits);
 
+// A row for each step such that the steps of a row run one behind the other, as on a stream: the row of what it waits for
+// where that is free, else the first one that is. All are 0 without waits.
+std::vector<int> rows_of(const std::vector<std::vector<int>>& waits, size_t num_steps);
+
 }  // namespace plica

@@ -249,7 +249,8 @@ Status QueuedRunner::enqueue(const std::vector<bool>& in_place, CapturedPlan* ca
   for (size_t i = 0; i < num_inputs; ++i)
     if (!in_place[i] && ready.plan->input_places[i].kind != Place::Kind::kAbsent)
       PLICA_CHECK(enqueue_copy(i, captured));
-  PLICA_CHECK(captured != nullptr && !ready.plan->waits.empty() ? enqueue_branches() : enqueue_steps(marked));
+  const bool branches = (captured != nullptr || marked) && !ready.plan->waits.empty();
+  PLICA_CHECK(branches ? enqueue_branches(marked) : enqueue_steps(marked));
   for (size_t i = num_inputs; i < ports_.size(); ++i)
     if (!in_place[i]) PLICA_CHECK(enqueue_copy(i, captured));
   return {};
@@ -270,7 +271,7 @@ Status QueuedRunner::enqueue_steps(bool marked) {
 }
 
 // Each step behind those that it has to wait for.
-Status QueuedRunner::enqueue_branches() {
+Status QueuedRunner::enqueue_branches(bool marked) {
   const ReadyPlan& ready = *ready_.front();
   const std::vector<std::vector<int>>& waits = ready.plan->waits;
   PLICA_TRY(const size_t begin, queue_->point());
@@ -280,7 +281,9 @@ Status QueuedRunner::enqueue_branches() {
     for (int wait : waits[i]) points.push_back(ends[static_cast<size_t>(wait)]);
     if (points.empty()) points.push_back(begin);
     PLICA_CHECK(queue_->continue_after(points));
+    if (marked) PLICA_CHECK(queue_->mark(2 * i));
     PLICA_CHECK(enqueue_step(i));
+    if (marked) PLICA_CHECK(queue_->mark(2 * i + 1));
     PLICA_TRY(const size_t end, queue_->point());
     ends.push_back(end);
     if (ready.fault_slots[i] > 0 || (ready.last_faulting >= 0 && &ready.plan->steps[i] == ready.faulting[0]))

@@ -44,12 +44,11 @@ class QueuedRunner final : public PlanRunner {
   void place_ports(const std::vector<bool>& in_place);
   std::vector<bool> ports_in_place() const;
 
-  // One run: copies in, steps, copies out. With `captured` it becomes a graph, whose copies are noted there; with `marked` each
-  // step is between marks
-  // 2 i and 2 i + 1.
+  // One run: copies in, steps, copies out. With `captured` it becomes a graph, whose copies are noted there; with `marked`,
+  // in a graph too, step i is between marks 2 i and 2 i + 1.
   Status enqueue(const std::vector<bool>& in_place, CapturedPlan* captured, bool marked = false);
   Status enqueue_steps(bool marked);
-  Status enqueue_branches();
+  Status enqueue_branches(bool marked);
   Status enqueue_copy(size_t port, CapturedPlan* captured);
   Status enqueue_step(size_t i);
   Status time_steps(std::span<double> step_ms);

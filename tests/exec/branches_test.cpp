@@ -33,6 +33,13 @@ TEST(Branches, StepsThatShareNoMemoryRunSideBySide) {
               ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(0), ElementsAre(1), ElementsAre(3, 2)));
 }
 
+TEST(Branches, HaveARowEach) {
+  EXPECT_THAT(rows_of({{}, {}, {0}, {1}, {3, 2}, {4}}, 6), ElementsAre(0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(rows_of({{}, {0}, {0}, {1, 2}, {}}, 5), ElementsAre(0, 0, 1, 0, 2));  // row 1 may still be busy
+  EXPECT_THAT(rows_of({{}, {0}, {0}, {2, 1}, {3}, {3}}, 6), ElementsAre(0, 0, 1, 0, 0, 1));
+  EXPECT_THAT(rows_of({}, 2), ElementsAre(0, 0));
+}
+
 TEST(Branches, AChainRunsOneByOne) {
   Plan plan;
   plan.steps = {step({}, at(0, 16)), step({at(0, 16)}, at(64, 16)), step({at(64, 16)}, at(0, 16))};
