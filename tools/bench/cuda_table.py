@@ -134,18 +134,23 @@ class Case:
             self.expected = [y.clone() for y in export.as_tuple(double(**cast(self.inputs, torch.float64)))]
             self.module = self.module.float()
         torch.cuda.empty_cache()
+        self.runners = {}
+
+    def runner(self, precision, compiled):
+        """The module as the precision stores it; the modes that come one behind the other share it, and its compiling."""
+        if (precision, compiled) not in self.runners:
+            dtype = TORCH_DTYPES[precision]
+            module = self.module if dtype == torch.float32 else copy.deepcopy(self.module).to(dtype)
+            torch._dynamo.reset()
+            self.runners = {(precision, compiled): torch.compile(module, dynamic=False) if compiled else module}
+        return self.runners[precision, compiled]
 
     def run_torch(self, precision, mode):
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        dtype = TORCH_DTYPES[precision]
-        module = self.module if dtype == torch.float32 else copy.deepcopy(self.module).to(dtype)
-        inputs = cast(self.inputs, dtype)
+        inputs = cast(self.inputs, TORCH_DTYPES[precision])
         row = {}
         with torch.inference_mode():
-            runner = module
-            if mode.startswith("compile"):
-                torch._dynamo.reset()
-                runner = torch.compile(module, dynamic=False)
+            runner = self.runner(precision, mode.startswith("compile"))
             began = time.time()
             outputs = export.as_tuple(runner(**inputs))
             torch.cuda.synchronize()
