@@ -6,15 +6,17 @@
 namespace plica {
 namespace {
 
-// What `id` is before views that broadcasting makes superfluous: Expand, and a Reshape that puts ones in front.
-ValueId before_broadcast(const Graph& graph, ValueId id) {
+// What `id`, of which an element-wise node makes something of the shape `result`, is before views that broadcasting makes
+// superfluous: Expand, and a Reshape that puts ones in front. One that has all of the result's elements stays: it is what the
+// node is about, and other nodes, which cannot do without the ones, read it too.
+ValueId before_broadcast(const Graph& graph, ValueId id, const Shape& result) {
   const NodeId producer = graph.value(id).producer;
   if (producer == kNone) return id;
   const Node& node = graph.node(producer);
   if (node.op != &expand_op && node.op != &reshape_op) return id;
   const Shape &to = graph.type(id).shape, &from = graph.type(node.inputs[0]).shape;
   if (node.op == &expand_op) return node.inputs[0];
-  if (from.size() > to.size()) return id;
+  if (from.size() > to.size() || num_elements(from) == num_elements(result)) return id;
   const auto in_front = static_cast<std::ptrdiff_t>(to.size() - from.size());
   for (std::ptrdiff_t i = 0; i < in_front; ++i)
     if (to[static_cast<size_t>(i)] != 1) return id;
@@ -43,7 +45,7 @@ Result<int> drop_broadcasts(Graph& graph, ConstantStore&) {
     for (size_t i = 0; i < graph.node(id).inputs.size();) {
       std::vector<ValueId> inputs = graph.node(id).inputs;
       const ValueId before = inputs[i];
-      inputs[i] = before_broadcast(graph, before);
+      inputs[i] = before_broadcast(graph, before, shape);
       if (inputs[i] == before || !broadcasts_to(graph, inputs, shape)) {
         ++i;
         continue;

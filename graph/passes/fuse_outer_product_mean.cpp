@@ -18,12 +18,16 @@ std::optional<Sizes> sizes_of(Match& m) {
   return Sizes{a[0], a[1], a[2], a[3], b[2], b[3]};
 }
 
+// The rows of b may have been flat before: its sizes are those that the product is cut into.
 bool is_outer_product(Match& m) {
-  const auto s = sizes_of(m);
-  return s && m.list("$a") == Shape{s->batch, s->rows * s->left, s->sequences} &&
-         m.list("$b") == Shape{s->batch, s->sequences, s->columns * s->right} &&
-         m.list("$apart") == Shape{s->batch, s->rows, s->left, s->columns, s->right} &&
-         m.list("$flat") == Shape{s->batch, s->rows, s->columns, s->left * s->right} && m.shape("w").size() == 2;
+  const Shape &a = m.shape("a"), apart = m.list("$apart");
+  if (!is_float_value(m, "a") || a.size() != 4 || apart.size() != 5) return false;
+  const int64_t batch = a[0], sequences = a[1], rows = a[2], left = a[3], columns = apart[3], right = apart[4];
+  m.set("$rows", Shape{batch, sequences, columns, right});
+  return m.list("$a") == Shape{batch, rows * left, sequences} &&
+         m.list("$b") == Shape{batch, sequences, columns * right} &&
+         apart == Shape{batch, rows, left, columns, right} &&
+         m.list("$flat") == Shape{batch, rows, columns, left * right} && m.shape("w").size() == 2;
 }
 
 // A divisor of the outer products (B, N, M, 1, 1) as one of the result.
@@ -58,27 +62,28 @@ constexpr Rule kRules[] = {
      R"(p = MatMul(Reshape(Transpose(a) {perm=[0,2,3,1]}) {shape=$a}, Reshape(b) {shape=$b})
         o = Transpose(Reshape(p) {shape=$apart}) {perm=[0,1,3,2,4]}
         y = MatMul(Reshape(o) {shape=$flat}, w))",
-     "y = OuterProductMean(a, b, w)", is_outer_product},
+     "y = OuterProductMean(a, Reshape(b) {shape=$rows}, w)", is_outer_product},
     {"outer_product_normed",
      R"(p = MatMul(Reshape(Transpose(a) {perm=[0,2,3,1]}) {shape=$a}, Reshape(b) {shape=$b})
         o = Transpose(Reshape(p) {shape=$apart}) {perm=[0,1,3,2,4]}
         y = MatMul(Reshape(Div(o, n)) {shape=$flat}, w))",
-     "y = OuterProductMean(a, b, w, _, Reshape(n) {shape=$norm})", is_normed_outer_product},
+     "y = OuterProductMean(a, Reshape(b) {shape=$rows}, w, _, Reshape(n) {shape=$norm})", is_normed_outer_product},
     {"outer_product_scaled",
      R"(p = MatMul(Reshape(Transpose(a) {perm=[0,2,3,1]}) {shape=$a}, Reshape(b) {shape=$b})
         o = Transpose(Reshape(p) {shape=$apart}) {perm=[0,1,3,2,4]}
         y = MatMul(Reshape(Mul(o, $s)) {shape=$flat}, w))",
-     "y = OuterProductMean(a, b, w) {scale=$s}", is_outer_product},
+     "y = OuterProductMean(a, Reshape(b) {shape=$rows}, w) {scale=$s}", is_outer_product},
     {"outer_product_flat_normed",
      R"(p = MatMul(Reshape(Transpose(a) {perm=[0,2,3,1]}) {shape=$a}, Reshape(b) {shape=$b})
         o = Transpose(Reshape(p) {shape=$apart}) {perm=[0,1,3,2,4]}
         y = MatMul(Div(Reshape(o) {shape=$flat}, n), w))",
-     "y = OuterProductMean(a, b, w, _, n)", [](Match& m) { return is_outer_product(m) && n_is_one_wide(m); }},
+     "y = OuterProductMean(a, Reshape(b) {shape=$rows}, w, _, n)",
+     [](Match& m) { return is_outer_product(m) && n_is_one_wide(m); }},
     {"outer_product_flat_scaled",
      R"(p = MatMul(Reshape(Transpose(a) {perm=[0,2,3,1]}) {shape=$a}, Reshape(b) {shape=$b})
         o = Transpose(Reshape(p) {shape=$apart}) {perm=[0,1,3,2,4]}
         y = MatMul(Mul(Reshape(o) {shape=$flat}, $s), w))",
-     "y = OuterProductMean(a, b, w) {scale=$s}", is_outer_product},
+     "y = OuterProductMean(a, Reshape(b) {shape=$rows}, w) {scale=$s}", is_outer_product},
     {"mean_of_products",
      R"(p = Reduce(Mul(Reshape(a) {shape=$a}, Reshape(b) {shape=$b})) {kind=mean, axes=[1], keepdims=false}
         y = MatMul(Reshape(p) {shape=$flat}, w))",
