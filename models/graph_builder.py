@@ -47,6 +47,22 @@ class GraphBuilder:
         scale, bias = self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")
         return self.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon, output=output)
 
+    def attention(self, query, key, value, bias, num_heads, head_width):
+        """softmax(query key^T / sqrt(head_width) + bias) value for each head.
+
+        All but the bias are (B, L, heads * head_width); the bias broadcasts to (B, heads, queries, keys).
+        """
+        split = self.ints("split_heads", 0, 0, num_heads, head_width)
+
+        def heads(x, permutation):
+            return self.node("Transpose", self.node("Reshape", x, split), perm=permutation)
+
+        scores = self.node("MatMul", heads(query, [0, 2, 1, 3]), heads(key, [0, 2, 3, 1]))
+        scores = self.node("Div", scores, self.scalar("sqrt_head_width", head_width**0.5))
+        weights = self.node("Softmax", self.node("Add", scores, bias), axis=-1)
+        context = self.node("Transpose", self.node("MatMul", weights, heads(value, [0, 2, 1, 3])), perm=[0, 2, 1, 3])
+        return self.node("Reshape", context, self.ints("join_heads", 0, 0, num_heads * head_width))
+
     def model(self, name, inputs, outputs, opset, metadata):
         """`inputs` and `outputs` are (name, element type, shape) with strings for dimensions that are free."""
         graph = helper.make_graph(

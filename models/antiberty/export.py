@@ -50,18 +50,8 @@ def mask_bias(g):
 
 def attention(g, x, bias, prefix, width):
     """Self-attention with its output projection. (B, L, C)"""
-    head_width = width // NUM_HEADS
-    split = g.ints("split_heads", 0, 0, NUM_HEADS, head_width)
-
-    def heads(name, permutation):
-        projected = g.linear(x, f"{prefix}.self.{name}")
-        return g.node("Transpose", g.node("Reshape", projected, split), perm=permutation)
-
-    query, key, value = heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]), heads("value", [0, 2, 1, 3])
-    scores = g.node("Div", g.node("MatMul", query, key), g.scalar("sqrt_head_width", head_width**0.5))
-    weights = g.node("Softmax", g.node("Add", scores, bias), axis=-1)
-    context = g.node("Transpose", g.node("MatMul", weights, value), perm=[0, 2, 1, 3])
-    context = g.node("Reshape", context, g.ints("join_heads", 0, 0, width))
+    query, key, value = (g.linear(x, f"{prefix}.self.{name}") for name in ("query", "key", "value"))
+    context = g.attention(query, key, value, bias, NUM_HEADS, width // NUM_HEADS)
     return g.linear(context, f"{prefix}.output.dense")
 
 

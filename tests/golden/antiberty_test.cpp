@@ -6,28 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "loaders/array/npz.h"
 #include "plica/session.h"
+#include "tests/golden/recorded.h"
 #include "tests/harness/test_device.h"
 
 namespace plica {
 namespace {
 
 constexpr char kModel[] = PLICA_SOURCE_DIR "/.deps/models/antiberty/antiberty.onnx";
-constexpr char kExpected[] = PLICA_SOURCE_DIR "/models/antiberty/expected/";
 constexpr int64_t kFirstResidue = 5, kNumResidues = 20;  // columns of the logits
-
-using Tensors = std::map<std::string, Tensor>;
-
-Tensors read_expected(const std::string& name) {
-  auto arrays = read_npz(kExpected + name + ".npz");
-  EXPECT_TRUE(arrays) << (arrays ? "" : to_string(arrays.error()));
-  return arrays ? Tensors(arrays->begin(), arrays->end()) : Tensors{};
-}
 
 Tensor filled(const Shape& shape, int64_t value) {
   Tensor tensor = *Tensor::zeros(DType::kI64, shape);
@@ -49,7 +39,7 @@ class AntiBerty : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(kModel)) GTEST_SKIP() << kModel << " is absent: tools/dev/models makes it";
-    expected_ = read_expected(std::string("trastuzumab_") + GetParam());
+    expected_ = read_recorded(std::string("antiberty/expected/trastuzumab_") + GetParam() + ".npz");
     auto model = Model::load(kModel, {.device = test_device()});
     ASSERT_TRUE(model) << to_string(model.error());
     model_.emplace(*model);

@@ -36,6 +36,26 @@ class GraphBuilderTest(unittest.TestCase):
         wanted = hidden * self.weights["norm.weight"] + self.weights["norm.bias"]
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
+    def test_attention_looks_where_the_bias_lets_it(self):
+        builder = GraphBuilder({})
+        keep = np.array([0, -np.inf], np.float32).reshape(1, 1, 1, 2)
+        builder.node("Identity", builder.attention("x", "x", "x", builder.constant("bias", keep), 2, 2), output="y")
+        io = lambda name: [(name, TensorProto.FLOAT, ["batch", 2, 4])]  # noqa: E731
+        model = builder.model("test", io("x"), io("y"), opset=17, metadata={})
+        x = np.arange(16, dtype=np.float32).reshape(2, 2, 4)
+        (found,) = ReferenceEvaluator(model).run(None, {"x": x})
+        np.testing.assert_allclose(found, np.repeat(x[:, :1], 2, axis=1))
+
+    def test_attention_is_the_softmax_of_scaled_scores(self):
+        builder = GraphBuilder({})
+        bias = builder.scalar("bias", 0)
+        builder.node("Identity", builder.attention("x", "x", "x", bias, 1, 3), output="y")
+        io = lambda name: [(name, TensorProto.FLOAT, [1, 2, 3])]  # noqa: E731
+        model = builder.model("test", io("x"), io("y"), opset=17, metadata={})
+        (found,) = ReferenceEvaluator(model).run(None, {"x": self.x[None]})
+        scores = np.exp(self.x @ self.x.T / np.sqrt(3))
+        np.testing.assert_allclose(found[0], scores / scores.sum(-1, keepdims=True) @ self.x, rtol=1e-5, atol=1e-6)
+
     def test_a_constant_is_written_once_and_keeps_its_rank(self):
         builder = GraphBuilder({})
         half = builder.scalar("half", 0.5)

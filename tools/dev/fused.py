@@ -34,7 +34,8 @@ class Entry:
         self.command = command
         self.name, *self.arguments = shlex.split(command)
         self.wanted = {}  # "structures" and "steps": name to count
-        places = [os.path.join(folder, self.name), os.path.join(ROOT, ".deps/models", os.path.basename(folder), self.name)]
+        made = os.path.join(ROOT, ".deps/models", os.path.basename(folder))
+        places = [os.path.join(place, self.name) for place in (folder, made)]
         self.path = next((place for place in places if os.path.exists(place)), None)
 
     def found(self, plica):
