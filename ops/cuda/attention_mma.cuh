@@ -26,6 +26,8 @@ struct Tiling {
   static constexpr int kQueryElements = kQueries * kQueryStride, kHeadElements = kKeys * (kKeyStride + kValueStride);
   static constexpr int kStageElements = kHeads * kHeadElements, kBiasElements = kQueries * kBiasStride;
 
+  static constexpr int kMinBlocks = kWidth <= 64 ? 3 : kWidth == 128 ? 2 : 1;  // a multiprocessor
+
   static constexpr size_t shared_bytes(bool bias) {
     const size_t tiles = sizeof(T) * (kHeads * kQueryElements + 2 * kStageElements + (bias ? 2 * kBiasElements : 0));
     return std::max(tiles, sizeof(float) * kQueries * kResultStride * kHeads);
@@ -286,12 +288,74 @@ __device__ void store_results(const float* results, const Shape& shape, const Po
   }
 }
 
+// A warp's two rows a lane: the keys that they see, and what becomes of their scores.
+template <class C>
+struct Rows {
+  using T = typename C::T;
+  const Shape& shape;
+  const Pointers& p;
+  const Block<C>& block;
+  int warp_row;
+  int begin[2] = {}, end[2] = {static_cast<int>(shape.keys), static_cast<int>(shape.keys)};
+  bool scales = p.bias != nullptr || shape.mask != MaskKind::kNone;  // before the exponent
+  float factor = scales ? kLog2E : kLog2E * shape.scale;
+
+  // Also the range of a whole block, which was empty before.
+  __device__ void find_ranges(Block<C>& whole) {
+    const int lane = threadIdx.x % kWarp;
+#pragma unroll 1
+    for (int h = 0; h < 2; ++h) {
+      const Range range = visible(shape, p, min(int64_t{warp_row} + lane / 4 + 8 * h, shape.rows - 1));
+      (h == 0 ? begin[0] : begin[1]) = static_cast<int>(range.begin);
+      (h == 0 ? end[0] : end[1]) = static_cast<int>(range.end);
+      if (range.begin >= range.end || lane % 4 != 0) continue;
+      atomicMin(&whole.begin, static_cast<int>(range.begin));
+      atomicMax(&whole.end, static_cast<int>(range.end));
+    }
+  }
+  __device__ bool sees_none(int first_key) const {
+    return __all_sync(0xffffffffu, first_key + C::kKeys <= min(begin[0], begin[1]) || first_key >= max(end[0], end[1]));
+  }
+  __device__ bool sees_all(int first_key) const {
+    return __all_sync(0xffffffffu, first_key >= max(begin[0], begin[1]) && first_key + C::kKeys <= min(end[0], end[1]));
+  }
+
+  // One tile of keys and values of one head.
+  __device__ __forceinline__ void attend(float (&y)[C::kColumnTiles][4], RowState& state, const T* queries,
+                                         const T* tile, const float (&bias)[C::kKeyTiles][4], int head,
+                                         int first_key) const {
+    float s[C::kKeyTiles][4], shrink[2];
+    C::Mode::template score<C::kWidth>(s, queries, tile);
+    if (scales) {
+#pragma unroll
+      for (int n = 0; n < C::kKeyTiles; ++n)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) s[n][c] = fmaf(s[n][c], shape.scale, bias[n][c]);
+    }
+    if (shape.mask != MaskKind::kNone) {
+      const int64_t size = shape.mask == MaskKind::kBool ? 1 : sizeof(T);
+      const Mask<T> mask{shape, static_cast<const char*>(p.mask) + block.at[head][kMask] * size};
+#pragma unroll
+      for (int n = 0; n < C::kKeyTiles; n += 4) apply_mask(s, n, mask, warp_row, first_key + n * 8);
+    }
+    if (!sees_all(first_key)) hide_outside(s, begin, end, first_key);
+    weigh(s, state, factor, shrink);
+    if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        state.sums[c] *= shrink[c / 2];
+#pragma unroll
+        for (int e = 0; e < C::kColumnTiles; ++e) y[e][c] *= shrink[c / 2];
+      }
+    }
+    C::Mode::add_values(y, state.sums, s, tile + C::kKeys * C::kKeyStride);
+  }
+};
+
 // Flash attention (Dao and others 2022). A block takes kQueries queries of kHeads heads, a warp 16 of them; tiles of kKeys keys and
 // values of all its heads come through two stages in shared memory (Tiling::shared_bytes), bias tiles beside them.
 template <class C>
-__global__ void __launch_bounds__(C::kThreads, C::kWidth <= 64    ? 3
-                                               : C::kWidth == 128 ? 2
-                                                                  : 1)
+__global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     mma(const __grid_constant__ Shape shape, const __grid_constant__ Pointers p,
         const __grid_constant__ Launch launch) {
   using T = typename C::T;
@@ -304,82 +368,39 @@ __global__ void __launch_bounds__(C::kThreads, C::kWidth <= 64    ? 3
   check_segments(shape, p);
   find_block(block, shape, launch, narrows);
   __syncthreads();
-  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const int warp_row = block.first_query + warp * 16;
-  int begin[2] = {}, end[2] = {static_cast<int>(shape.keys), static_cast<int>(shape.keys)};
+  const int warp = threadIdx.x / kWarp;
+  Rows<C> rows{shape, p, block, block.first_query + warp * 16};
   if (narrows) {
-#pragma unroll 1
-    for (int h = 0; h < 2; ++h) {
-      const Range range = visible(shape, p, min(int64_t{warp_row} + lane / 4 + 8 * h, shape.rows - 1));
-      (h == 0 ? begin[0] : begin[1]) = static_cast<int>(range.begin);
-      (h == 0 ? end[0] : end[1]) = static_cast<int>(range.end);
-      if (range.begin < range.end && lane % 4 == 0) {
-        atomicMin(&block.begin, static_cast<int>(range.begin));
-        atomicMax(&block.end, static_cast<int>(range.end));
-      }
-    }
+    rows.find_ranges(block);
     __syncthreads();
   }
   const int first_tile = block.begin / C::kKeys * C::kKeys;
   const int num_tiles = block.end > 0 ? (block.end - first_tile + C::kKeys - 1) / C::kKeys : 0;
   const Bring<C> bring(shape, p, launch, block, queries);
-
-  const bool has_terms =
-      p.bias != nullptr || shape.mask != MaskKind::kNone;  // then scores are scaled before the exponent
-  const float factor = has_terms ? kLog2E : kLog2E * shape.scale;
   RowState state[C::kHeads];
   float y[C::kHeads][C::kColumnTiles][4] = {}, bias[C::kKeyTiles][4] = {};
 #pragma unroll 1
-  for (int j = -1; j < num_tiles; ++j) {
+  for (int j = -1; j < num_tiles; ++j) {  // the first turn only brings what the next one needs
     const int first_key = first_tile + j * C::kKeys;
     wait_for_copies<0>();
     __syncthreads();
     if (j + 1 < num_tiles) bring(j + 1, first_key + C::kKeys);
     commit_copies();
-    if (j < 0 || warp_row >= shape.rows) continue;
-    const int last_key = first_key + C::kKeys;
-    if (narrows && __all_sync(0xffffffffu, last_key <= min(begin[0], begin[1]) || first_key >= max(end[0], end[1])))
-      continue;
-    const bool hides = __any_sync(0xffffffffu, first_key < max(begin[0], begin[1]) || last_key > min(end[0], end[1]));
+    if (j < 0 || rows.warp_row >= shape.rows || (narrows && rows.sees_none(first_key))) continue;
     if (p.bias != nullptr) load_bias<C>(bias, bias_tiles + j % 2 * C::kBiasElements);
 #pragma unroll
-    for (int head = 0; head < C::kHeads; ++head) {
-      const T* tile = stages + j % 2 * C::kStageElements + head * C::kHeadElements;
-      float s[C::kKeyTiles][4], shrink[2];
-      C::Mode::template score<C::kWidth>(s, queries + head * C::kQueryElements + warp * 16 * C::kQueryStride, tile);
-      if (has_terms) {
-#pragma unroll
-        for (int n = 0; n < C::kKeyTiles; ++n)
-#pragma unroll
-          for (int c = 0; c < 4; ++c) s[n][c] = fmaf(s[n][c], shape.scale, bias[n][c]);
-      }
-      if (shape.mask != MaskKind::kNone) {
-        const int64_t size = shape.mask == MaskKind::kBool ? 1 : sizeof(T);
-        const Mask<T> mask{shape, static_cast<const char*>(p.mask) + block.at[head][kMask] * size};
-#pragma unroll
-        for (int n = 0; n < C::kKeyTiles; n += 4) apply_mask(s, n, mask, warp_row, first_key + n * 8);
-      }
-      if (hides) hide_outside(s, begin, end, first_key);
-      weigh(s, state[head], factor, shrink);
-      if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          state[head].sums[c] *= shrink[c / 2];
-#pragma unroll
-          for (int e = 0; e < C::kColumnTiles; ++e) y[head][e][c] *= shrink[c / 2];
-        }
-      }
-      C::Mode::add_values(y[head], state[head].sums, s, tile + C::kKeys * C::kKeyStride);
-    }
+    for (int head = 0; head < C::kHeads; ++head)
+      rows.attend(y[head], state[head], queries + head * C::kQueryElements + warp * 16 * C::kQueryStride,
+                  stages + j % 2 * C::kStageElements + head * C::kHeadElements, bias, head, first_key);
   }
   __syncthreads();
   float* const results = reinterpret_cast<float*>(shared) + warp * 16 * C::kResultStride;
-  const bool empty[2] = {begin[0] >= end[0], begin[1] >= end[1]};
+  const bool empty[2] = {rows.begin[0] >= rows.end[0], rows.begin[1] >= rows.end[1]};
 #pragma unroll
   for (int head = 0; head < C::kHeads; ++head)
     keep_result<C>(results + head * C::kQueries * C::kResultStride, y[head], state[head], shape, empty);
   __syncwarp();
-  store_results(results, shape, p, launch, block, warp_row);
+  store_results(results, shape, p, launch, block, rows.warp_row);
 }
 
 template <class C>

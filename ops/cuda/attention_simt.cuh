@@ -155,6 +155,13 @@ __device__ void find_ranges(SimtBlock& block, int2* ranges, const Shape& shape, 
   }
 }
 
+template <class L>
+__device__ __forceinline__ void scale_queries(float* queries, float scale) {
+#pragma unroll 4
+  for (int i = threadIdx.x % kWarp; i < L::kRows * L::kStride; i += kWarp) queries[i] *= scale;
+  __syncwarp();
+}
+
 // What stands in the accumulators before scores are added: bias, or zeros. Rows and keys outside repeat the last ones.
 template <class L>
 __device__ __forceinline__ void start_scores(LaneScores<L>& s, const float* bias, const Shape& shape, int row,
@@ -254,6 +261,103 @@ __device__ __forceinline__ void store_results(float* results, const float (&y)[L
   }
 }
 
+// Weights of a warp's tile, where its lanes read each other's.
+template <class L>
+__device__ __forceinline__ bool keep_weights(float* weights, const LaneScores<L>& s,
+                                             const float (&shrink)[L::kLaneRows]) {
+  bool shrinks = false;
+#pragma unroll
+  for (int r = 0; r < L::kLaneRows; ++r) {
+    shrinks = shrinks || shrink[r] != 1;
+#pragma unroll
+    for (int n = 0; n < L::kLaneKeys; ++n) weights[r * L::kDown * L::kWeightStride + n * L::kAcross] = s[r][n];
+  }
+  __syncwarp();
+  return __any_sync(0xffffffffu, shrinks);
+}
+
+// Brings what tile j of keys needs: keys and values, and at first the queries.
+template <class L>
+struct BringTiles {
+  Matrix<float> q, k, v;
+  Stager<float, L::kThreads, L::kKeys, L::kWidth, L::kStride> of_keys{k.row, k.columns}, of_values{v.row, v.columns};
+
+  __device__ BringTiles(const Shape& shape, const Pointers& p, const SimtLaunch& launch,
+                        const int64_t (&at)[kNumOperands])
+      : q(matrix(shape, kQ, p.q, at, launch.q_vectors)),
+        k(matrix(shape, kK, p.k, at, launch.k_vectors)),
+        v(matrix(shape, kV, p.v, at, launch.v_vectors)) {}
+
+  __device__ __forceinline__ void operator()(int j, float* tiles, int first_row, int first_key) const {
+    float* const tile = tiles + (j & 1) * L::kStageElements;
+    if (j == 0)
+      Stager<float, L::kThreads, L::kQueries, L::kWidth, L::kStride>(q.row, q.columns)
+          .bring(tiles + 2 * L::kStageElements, q, first_row);
+    of_keys.bring(tile, k, first_key);
+    of_values.bring(tile + L::kKeys * L::kStride, v, first_key);
+  }
+
+ private:
+  __device__ static Matrix<float> matrix(const Shape& shape, Operand operand, const void* data,
+                                         const int64_t (&at)[kNumOperands], bool vectors) {
+    return {static_cast<const float*>(data) + at[operand],
+            shape.row[operand],
+            shape.step[operand],
+            static_cast<int>(operand == kQ ? shape.rows : shape.keys),
+            static_cast<int>(operand == kV ? shape.value_width : shape.width),
+            vectors};
+  }
+};
+
+// A warp's rows: scores before and after their weights are known, and what is summed.
+template <class L>
+struct WarpRows {
+  const Shape& shape;
+  const Mask<float> mask;
+  const float* bias;   // at this head, or null
+  const int2* ranges;  // of keys that the rows see, where rows differ
+  bool narrows;
+  int warp_row;
+  Place place;
+  SimtRows<L> state;
+  LaneScores<L> s;
+  float y[L::kLaneRows][L::kColumnGroups * 4];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int r = 0; r < L::kLaneRows; ++r) {
+      state.max[r] = -INFINITY;
+      state.sum[r] = 0;
+#pragma unroll
+      for (float& value : y[r]) value = 0;
+    }
+  }
+
+  __device__ __forceinline__ void start(int first_key) {
+    start_scores<L>(s, bias, shape, warp_row + place.down, first_key, place.across);
+  }
+
+  // Scores of a tile of keys become weights, and lie in `weights` afterwards.
+  __device__ __forceinline__ void weigh(float* weights, const float* queries, const float* k, int first_key) {
+    const int keys = static_cast<int>(shape.keys);
+    add_scores<L>(s, queries + place.down * L::kStride, k + place.across * L::kStride);
+    if (shape.mask != MaskKind::kNone) apply_mask<L>(s, mask, place, warp_row, first_key);
+    if (narrows || first_key + L::kKeys > keys) hide_outside<L>(s, ranges, narrows, keys, place, first_key);
+    float shrink[L::kLaneRows];
+    state.weigh(s, shrink);
+    if (!keep_weights<L>(weights + place.down * L::kWeightStride + place.across, s, shrink)) return;
+#pragma unroll
+    for (int r = 0; r < L::kLaneRows; ++r)
+#pragma unroll
+      for (float& value : y[r]) value *= shrink[r];
+  }
+
+  __device__ __forceinline__ void add(const float* weights, const float* v) {
+    add_values<L>(y, weights + place.down * L::kWeightStride, v + place.across * 4);
+    __syncwarp();
+  }
+};
+
 // Flash attention (Dao and others 2022) in fp32. A warp takes kRows queries; the warps of a block share two stages of a tile of kKeys keys
 // and values in shared memory. Weights go through shared memory of the warp's own (Lanes::kSharedBytes in all).
 template <class L>
@@ -262,109 +366,52 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
          const __grid_constant__ SimtLaunch launch) {
   extern __shared__ __align__(16) float tiles[];
   __shared__ SimtBlock block;
-  __shared__ int2 all_ranges[L::kQueries];
-  const int warp = threadIdx.x / kWarp, keys = static_cast<int>(shape.keys), rows = static_cast<int>(shape.rows);
+  __shared__ int2 ranges[L::kQueries];
+  const int warp = threadIdx.x / kWarp;
   float* const queries = tiles + 2 * L::kStageElements;
   float* const mine = queries + warp * L::kRows * L::kStride;
   float* const weights = queries + L::kQueries * L::kStride + warp * L::kRows * L::kWeightStride;
   const int first_row = static_cast<int>(blockIdx.x % launch.query_tiles) * L::kQueries;
-  const int warp_row = first_row + warp * L::kRows;
-  const int2* const ranges = all_ranges + warp * L::kRows;
   const bool narrows = shape.causal || p.segments != nullptr;
   check_segments(shape, p);
   if (threadIdx.x == 0) {
     shape.heads.offsets(blockIdx.x / launch.query_tiles, block.at);
     block.begin = narrows ? INT32_MAX : 0;
-    block.end = narrows ? 0 : keys;
+    block.end = narrows ? 0 : static_cast<int>(shape.keys);
   }
   __syncthreads();
   if (narrows) {
-    find_ranges<L>(block, all_ranges, shape, p, first_row);
+    find_ranges<L>(block, ranges, shape, p, first_row);
     __syncthreads();
   }
   const int first_tile = block.begin / L::kKeys * L::kKeys;
   const int num_tiles = block.end > 0 ? (block.end - first_tile + L::kKeys - 1) / L::kKeys : 0;
-  const Matrix<float> q{static_cast<const float*>(p.q) + block.at[kQ],
-                        shape.row[kQ],
-                        shape.step[kQ],
-                        rows,
-                        static_cast<int>(shape.width),
-                        launch.q_vectors};
-  const Matrix<float> k{static_cast<const float*>(p.k) + block.at[kK],
-                        shape.row[kK],
-                        shape.step[kK],
-                        keys,
-                        static_cast<int>(shape.width),
-                        launch.k_vectors};
-  const Matrix<float> v{static_cast<const float*>(p.v) + block.at[kV], shape.row[kV],   shape.step[kV], keys,
-                        static_cast<int>(shape.value_width),           launch.v_vectors};
-  const Stager<float, L::kThreads, L::kKeys, L::kWidth, L::kStride> key_stager(k.row, k.columns),
-      value_stager(v.row, v.columns);
-  const Place place;
-  const float* const bias = p.bias == nullptr ? nullptr : static_cast<const float*>(p.bias) + block.at[kBias];
+  const BringTiles<L> bring(shape, p, launch, block.at);
   const int64_t mask_size = shape.mask == MaskKind::kBool ? 1 : sizeof(float);
-  const Mask<float> mask{shape, static_cast<const char*>(p.mask) + block.at[kMask] * mask_size};
-  SimtRows<L> state;
-  float y[L::kLaneRows][L::kColumnGroups * 4] = {};
-  LaneScores<L> s;
-#pragma unroll
-  for (int r = 0; r < L::kLaneRows; ++r) {
-    state.max[r] = -INFINITY;
-    state.sum[r] = 0;
-  }
+  WarpRows<L> rows{shape,
+                   {shape, static_cast<const char*>(p.mask) + block.at[kMask] * mask_size},
+                   p.bias == nullptr ? nullptr : static_cast<const float*>(p.bias) + block.at[kBias],
+                   ranges + warp * L::kRows,
+                   narrows,
+                   first_row + warp * L::kRows};
+  rows.clear();
 #pragma unroll 1
-  for (int j = -1; j < num_tiles; ++j) {
+  for (int j = -1; j < num_tiles; ++j) {  // the first turn only brings what the next one needs
     const int first_key = first_tile + j * L::kKeys;
+    const float* const tile = tiles + (j & 1) * L::kStageElements;
     wait_for_copies<0>();
     __syncthreads();
-    if (j + 1 < num_tiles) {
-      float* const tile = tiles + (j + 1) % 2 * L::kStageElements;
-      if (j < 0)
-        Stager<float, L::kThreads, L::kQueries, L::kWidth, L::kStride>(q.row, q.columns).bring(queries, q, first_row);
-      key_stager.bring(tile, k, first_key + L::kKeys);
-      value_stager.bring(tile + L::kKeys * L::kStride, v, first_key + L::kKeys);
-    }
+    if (j + 1 < num_tiles) bring(j + 1, tiles, first_row, first_key + L::kKeys);
     commit_copies();
-    if (warp_row >= rows) continue;
-    if (j >= 0) {
-      const float* tile = tiles + j % 2 * L::kStageElements;
-      float* const weights_row = weights + place.down * L::kWeightStride;
-      if (j == 0) {
-#pragma unroll 4
-        for (int i = threadIdx.x % kWarp; i < L::kRows * L::kStride; i += kWarp) mine[i] *= shape.scale;
-        __syncwarp();
-      }
-      add_scores<L>(s, mine + place.down * L::kStride, tile + place.across * L::kStride);
-      if (shape.mask != MaskKind::kNone) apply_mask<L>(s, mask, place, warp_row, first_key);
-      if (narrows || first_key + L::kKeys > keys) hide_outside<L>(s, ranges, narrows, keys, place, first_key);
-      float shrink[L::kLaneRows];
-      state.weigh(s, shrink);
-      bool shrinks = false;
-#pragma unroll
-      for (int r = 0; r < L::kLaneRows; ++r) {
-        shrinks = shrinks || shrink[r] != 1;
-#pragma unroll
-        for (int n = 0; n < L::kLaneKeys; ++n)
-          weights_row[r * L::kDown * L::kWeightStride + n * L::kAcross + place.across] = s[r][n];
-      }
-      __syncwarp();
-      if (__any_sync(0xffffffffu, shrinks)) {
-#pragma unroll
-        for (int r = 0; r < L::kLaneRows; ++r)
-#pragma unroll
-          for (float& value : y[r]) value *= shrink[r];
-      }
-    }
-    // For the next tile, while values are added.
-    if (j + 1 < num_tiles) start_scores<L>(s, bias, shape, warp_row + place.down, first_key + L::kKeys, place.across);
-    if (j < 0) continue;
-    add_values<L>(y, weights + place.down * L::kWeightStride,
-                  tiles + j % 2 * L::kStageElements + L::kKeys * L::kStride + place.across * 4);
-    __syncwarp();
+    if (rows.warp_row >= shape.rows) continue;
+    if (j == 0) scale_queries<L>(mine, shape.scale);
+    if (j >= 0) rows.weigh(weights, mine, tile, first_key);
+    if (j + 1 < num_tiles) rows.start(first_key + L::kKeys);  // bias comes while values are added
+    if (j >= 0) rows.add(weights, tile + L::kKeys * L::kStride);
   }
   const Output<float> output{shape, p.gate == nullptr ? nullptr : static_cast<const float*>(p.gate) + block.at[kGate],
                              static_cast<float*>(p.y) + block.at[kY], launch.gate_vectors, launch.y_vectors};
-  store_results<L>(mine, y, state, output, place, ranges, narrows, warp_row);
+  store_results<L>(mine, rows.y, rows.state, output, rows.place, rows.ranges, narrows, rows.warp_row);
 }
 
 template <class L>
