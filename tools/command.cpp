@@ -28,6 +28,7 @@ LoadOptions CommonOptions::load_options() const {
   options.map_files = !no_mmap;
   options.memory_limit_bytes = static_cast<size_t>(memory_limit_mib) << 20;
   options.skip_passes = skip_passes;
+  options.kernels = kernels;
   options.log = [](LogLevel level, std::string_view text) {
     switch (level) {
       case LogLevel::kDebug: spdlog::trace("{}", text); break;
@@ -41,8 +42,8 @@ LoadOptions CommonOptions::load_options() const {
 CLI::App* add_command(CLI::App& program, const char* name, const char* summary, const char* details) {
   CLI::App* app = program.add_subcommand(name, summary);
   app->footer(std::string("Examples and notes:\n") + details +
-              "\n\nAll commands take --device, --precision, --threads, --memory-limit, --skip-pass, --no-mmap and "
-              "--log-level: see `plica --help`.");
+              "\n\nAll commands take --device, --precision, --threads, --memory-limit, --skip-pass, --kernel, "
+              "--no-mmap and --log-level: see `plica --help`.");
   return app;
 }
 

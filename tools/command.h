@@ -20,6 +20,7 @@ struct CommonOptions {
   std::string precision = "file";
   int num_threads = 0;
   std::vector<std::string> skip_passes;
+  std::vector<std::string> kernels;  // OPERATOR=KERNEL
   std::string log_level = "info";
   bool no_mmap = false;
   int64_t memory_limit_mib = 0;

@@ -9,6 +9,7 @@
 #include "runtime/api/model_state.h"
 #include "runtime/api/session_state.h"
 #include "runtime/core/shape.h"
+#include "runtime/exec/kernel_choice.h"
 #include "runtime/exec/stored_edges.h"
 
 namespace plica {
@@ -61,6 +62,7 @@ Result<PlanOptions> plan_options(const LoadOptions& options) {
     return Error(Code::kUnsupported, "the CPU backend computes in the file's own types only");
   plan.precision = options.precision;
   plan.skip_passes = options.skip_passes;
+  PLICA_TRY(plan.kernels, forced_kernels(options.kernels, plan.device.device));
   plan.memory_limit_bytes = options.memory_limit_bytes;
   if (plan.device.device != Device::kCpu) plan.context = std::move(context);
   return plan;

@@ -1,5 +1,7 @@
 #include "runtime/exec/kernel_choice.h"
 
+#include <algorithm>
+
 #include "runtime/core/shape.h"
 
 namespace plica {
@@ -60,10 +62,45 @@ bool wants_layout(const KernelRequest& request) {
   return false;
 }
 
+// The kernel that the options force on the operator; null: none.
+const Kernel* forced_kernel(const KernelRequest& request) {
+  const Kernel* kernel = nullptr;
+  for (const ForcedKernel& forced : request.options->kernels)
+    if (forced.op == request.op && !request.options->reference) kernel = forced.kernel;
+  return kernel;
+}
+
+Result<KernelChoice> force(const Kernel& kernel, const KernelRequest& request) {
+  KernelChoice choice;
+  choice.kernel = &kernel;
+  for (const Kernel& other : request.kernels)
+    if (other.name != kernel.name) choice.declined.push_back({other.name, std::string(kernel.name) + " is forced"});
+  std::string why;
+  for (const std::vector<size_t>& set : copies_to_try(request)) {
+    Attempt operands(request, set);
+    if (const char* reason = operands.declines(kernel, false); reason != nullptr) {
+      if (set.empty()) why = reason;
+      continue;
+    }
+    choice.to_copy = set;
+    choice.takes_preferred = wants_layout(request) && operands.declines(kernel, true) == nullptr;
+    return choice;
+  }
+  return Error(Code::kUnsupported, std::string(request.op->name) + ": the forced kernel '" + std::string(kernel.name) +
+                                       "' declines: " + why);
+}
+
+std::string names_of(Kernels kernels) {
+  std::string text;
+  for (const Kernel& kernel : kernels) text.append(text.empty() ? "'" : ", '").append(kernel.name).append("'");
+  return text;
+}
+
 }  // namespace
 
 Result<KernelChoice> choose_kernel(const KernelRequest& request) {
   const Kernels all = request.kernels;
+  if (const Kernel* kernel = forced_kernel(request)) return force(*kernel, request);
   KernelChoice choice;
   const std::vector<std::vector<size_t>> sets = copies_to_try(request);
   const auto attempt = [&](bool ref, const std::vector<size_t>& set) {
@@ -92,6 +129,29 @@ Result<KernelChoice> choose_kernel(const KernelRequest& request) {
   for (const Declined& declined : choice.declined)
     text.append("\n  ").append(declined.kernel).append(": ").append(declined.why);
   return Error(Code::kUnsupported, std::move(text));
+}
+
+Result<std::vector<ForcedKernel>> forced_kernels(const std::vector<std::string>& texts, Device device) {
+  std::vector<ForcedKernel> forced;
+  for (const std::string& text : texts) {
+    const std::string place = "forced kernel '" + text + "': ";
+    const size_t equal = text.find('=');
+    if (equal == std::string::npos)
+      return Error(Code::kInvalidInput, place + "found no '=', wanted OPERATOR=KERNEL, as in Attention=row");
+    const std::string op_name = text.substr(0, equal), name = text.substr(equal + 1);
+    const OpDef* op = find_op(op_name);
+    if (op == nullptr)
+      return Error(Code::kInvalidInput,
+                   place + "found operator '" + op_name + "', wanted one that `plica explain` shows");
+    const Kernels all = kernels(*op, device);
+    const auto kernel = std::find_if(all.begin(), all.end(), [&](const Kernel& k) { return k.name == name; });
+    if (kernel == all.end())
+      return Error(Code::kInvalidInput,
+                   place + "found kernel '" + name + "', wanted " +
+                       (all.empty() ? "an operator that has kernels on this device" : "one of " + names_of(all)));
+    forced.push_back({op, &*kernel});
+  }
+  return forced;
 }
 
 }  // namespace plica

@@ -27,7 +27,10 @@ struct KernelChoice {
 };
 
 // The first kernel that takes the operands as they are; else the first that takes them with some of the strided ones copied; `ref` last.
-// kUnsupported where the backend has no kernel or all decline.
+// Where the options force a kernel, that one. kUnsupported where the backend has no kernel or all that may be taken decline.
 Result<KernelChoice> choose_kernel(const KernelRequest& request);
+
+// Kernels of `device` from "OPERATOR=KERNEL" each; kInvalidInput for what does not exist.
+Result<std::vector<ForcedKernel>> forced_kernels(const std::vector<std::string>& texts, Device device);
 
 }  // namespace plica

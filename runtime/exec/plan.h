@@ -67,10 +67,17 @@ struct Plan {
   std::string to_text() const;  // a line a step, then the memory table
 };
 
+// A kernel that an operator has to use wherever it stands.
+struct ForcedKernel {
+  const OpDef* op = nullptr;
+  const Kernel* kernel = nullptr;
+};
+
 struct PlanOptions {
   DeviceTraits device = {};
   Precision precision = Precision::kFile;
   std::vector<std::string> skip_passes = {};  // by name
+  std::vector<ForcedKernel> kernels = {};     // of several for an operator the last holds; not for a reference plan
   bool reference = false;                     // no fusion, `ref` kernels only: what `verify` compares with
   std::vector<Pass> extra_passes = {};        // run behind the pipeline's own
   size_t memory_limit_bytes = 0;              // of the arena; 0: none. Over it: kOutOfMemory that says what is needed

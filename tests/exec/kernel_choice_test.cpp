@@ -27,9 +27,10 @@ const TensorType kStrided{DType::kF32, {4, 6}, {1, 4}};
 
 class KernelChoiceTest : public testing::Test {
  protected:
+  static constexpr std::string_view kInputs[] = {"x", "y"};
+  static constexpr OpDef kOp{.name = "Blend", .inputs = kInputs, .attrs = nullptr, .infer = nullptr};
+
   Result<KernelChoice> choose(Kernels kernels, const TensorType& x, const TensorType& y, Strides preferred = {}) {
-    static constexpr std::string_view kInputs[] = {"x", "y"};
-    static constexpr OpDef kOp{.name = "Blend", .inputs = kInputs, .attrs = nullptr, .infer = nullptr};
     return choose_kernel(
         {&kOp, nullptr, kernels, {{&x, nullptr, 64}, {&y, nullptr, 64}}, {kDense}, {preferred}, {64}, &options});
   }
@@ -87,6 +88,47 @@ TEST_F(KernelChoiceTest, SaysWhyNoneIsLeft) {
   EXPECT_EQ(choice.error().code(), Code::kUnsupported);
   EXPECT_THAT(choice.error().what(), HasSubstr("Blend: every kernel declines\n  a: it is Monday\n  ref: it is Monday"));
   EXPECT_THAT(choose({}, kDense, kDense).error().what(), HasSubstr("Blend has no kernel on this device"));
+}
+
+TEST_F(KernelChoiceTest, TakesTheForcedKernelAlone) {
+  const Kernel kernels[] = {{.name = "a"}, {.name = "b", .declines = wants_dense_first}, {.name = "ref"}};
+  options.kernels = {{&kOp, &kernels[0]}, {&kOp, &kernels[1]}};
+  const auto choice = choose(kernels, kStrided, kDense);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->kernel->name, "b");
+  EXPECT_THAT(choice->to_copy, ElementsAre(0u));
+  ASSERT_EQ(choice->declined.size(), 2u);
+  EXPECT_EQ(choice->declined[0].kernel, "a");
+  EXPECT_EQ(choice->declined[0].why, "b is forced");
+  options.reference = true;
+  EXPECT_EQ(choose(kernels, kDense, kDense)->kernel->name, "ref");
+}
+
+TEST_F(KernelChoiceTest, SaysWhyTheForcedKernelDeclines) {
+  const Kernel kernels[] = {{.name = "a", .declines = never}, {.name = "ref"}};
+  options.kernels = {{&kOp, &kernels[0]}};
+  const auto choice = choose(kernels, kDense, kDense);
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().code(), Code::kUnsupported);
+  EXPECT_THAT(choice.error().what(), HasSubstr("Blend: the forced kernel 'a' declines: it is Monday"));
+}
+
+TEST(ForcedKernels, AreFoundByOperatorAndName) {
+  const auto forced = forced_kernels({"Attention=ref", "Softmax=ref"}, Device::kCpu);
+  ASSERT_TRUE(forced);
+  EXPECT_EQ((*forced)[0].op->name, "Attention");
+  EXPECT_EQ((*forced)[0].kernel->name, "ref");
+  EXPECT_EQ((*forced)[1].op->name, "Softmax");
+}
+
+TEST(ForcedKernels, ThatDoNotExistAreRefused) {
+  const auto refusal = [](const char* text) { return forced_kernels({text}, Device::kCpu).error().what(); };
+  EXPECT_THAT(refusal("Attention"), HasSubstr("forced kernel 'Attention': found no '=', wanted OPERATOR=KERNEL"));
+  EXPECT_THAT(refusal("Attention=mma"),
+              HasSubstr("forced kernel 'Attention=mma': found kernel 'mma', wanted one of 'flash', 'ref'"));
+  EXPECT_THAT(refusal("Attend=ref"),
+              HasSubstr("forced kernel 'Attend=ref': found operator 'Attend', wanted one that `plica explain` shows"));
+  EXPECT_THAT(refusal("Reshape=ref"), HasSubstr("wanted an operator that has kernels on this device"));
 }
 
 }  // namespace

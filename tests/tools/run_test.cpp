@@ -49,6 +49,23 @@ TEST_F(Run, GivesOutputsByName) {
   EXPECT_EQ((*arrays)[0].first, "last_hidden_state");
 }
 
+TEST_F(Run, TakesForcedKernels) {
+  const auto ended = plica_("run m.onnx --inputs in.npz -o out.npz --kernel Gather=ref --kernel MatMul=none");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("forced kernel 'MatMul=none': found kernel 'none', wanted one of "));
+  const auto explained = plica_("explain m.onnx --kernel Gather=ref --shape input_ids=2x6 --json");
+  ASSERT_EQ(explained.code, 0) << explained.err;
+  int num_gathers = 0;
+  const json root = json::parse(explained.out);
+  for (const json& step : root["steps"]) {
+    if (step["op"] != "Gather") continue;
+    ++num_gathers;
+    EXPECT_EQ(step["kernel"], "ref");
+    EXPECT_EQ(step["declined"][0]["why"], "ref is forced");
+  }
+  EXPECT_GT(num_gathers, 0);
+}
+
 TEST_F(Run, OfChosenOutputsComputesNothingElse) {
   auto model = language_model();
   onnx::set_type(*model.mutable_graph()->add_output(), "sum", {-1, 4});

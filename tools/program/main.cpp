@@ -31,6 +31,13 @@ void add_common(CLI::App& program, CommonOptions& common) {
       .add_option("--memory-limit", common.memory_limit_mib, "MiB that a run may use beside the weights; 0: no limit")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   program.add_option("--skip-pass", common.skip_passes, "Leave out this graph pass (repeatable; for finding faults)");
+  program
+      .add_option(
+          "--kernel", common.kernels,
+          "Use this kernel of an operator, wherever it stands: Attention=row (repeatable; `plica explain` names "
+          "both)")
+      ->type_name("OPERATOR=KERNEL")
+      ->allow_extra_args(false);
   program.add_flag("--no-mmap", common.no_mmap,
                    "Read model files into memory, for file systems that may truncate them");
   program.add_option("--log-level", common.log_level, "What is told on stderr")
