@@ -1,4 +1,5 @@
 #include "ops/cuda/layout.cuh"
+#include "ops/cuda/map_cast.h"
 #include "ops/cuda/map_code.h"
 #include "ops/cuda/map_hot.h"
 #include "ops/cuda/map_program.h"
@@ -9,6 +10,13 @@
 
 namespace plica {
 namespace {
+
+const char* declines_cast(const ops::Map& op, const Case& c) {
+  if (const char* why = cuda::map_vectors_decline(c)) return why;
+  return cuda::is_float_cast(op.program, c) ? nullptr : "the expression is not a cast of floats of up to 32 bits";
+}
+
+void run_cast(const ops::Map&, const KernelArgs& args) { cuda::run_float_cast(args); }
 
 const char* declines_compiled(const ops::Map& op, const Case& c) {
   if (const char* why = cuda::map_vectors_decline(c)) return why;
@@ -60,6 +68,7 @@ void run_scalar(const ops::Map&, const KernelArgs& args) {
 constexpr uint32_t kAnyInput = 0xff;
 
 constexpr Kernel kKernels[] = {
+    {.name = "cast", .declines = As<ops::Map>::fn<declines_cast>, .run = As<ops::Map>::fn<run_cast>},
     {.name = "compiled",
      .declines = As<ops::Map>::fn<declines_compiled>,
      .prepare = As<ops::Map>::fn<prepare_compiled>,

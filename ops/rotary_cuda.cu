@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/element.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
@@ -23,6 +24,8 @@ __global__ void __launch_bounds__(kBlock)
     pairs(const __grid_constant__ Shape shape, const T* __restrict__ x, const T* __restrict__ cosine,
           const T* __restrict__ sine, T* __restrict__ y) {
   using P = Pack<T, kWidth>;
+  let_next_start();
+  wait_for_earlier();
   const int64_t linear = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
   if (linear >= shape.pairs.count) return;
   int64_t at[4];
@@ -72,9 +75,9 @@ void run(const ops::Rotary& op, const KernelArgs& args) {
   visit_float(x.type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int kWidth = kVectors ? kVector<T> : 1;
-    pairs<T, kWidth><<<blocks_for(shape.pairs.count, kBlock * kWidth), kBlock, 0, stream_of(args)>>>(
-        shape, static_cast<const T*>(x.data), static_cast<const T*>(args.in[1].data),
-        static_cast<const T*>(args.in[2].data), static_cast<T*>(args.out[0].data));
+    launch_early({blocks_for(shape.pairs.count, kBlock * kWidth), kBlock, 0, stream_of(args)}, pairs<T, kWidth>, shape,
+                 static_cast<const T*>(x.data), static_cast<const T*>(args.in[1].data),
+                 static_cast<const T*>(args.in[2].data), static_cast<T*>(args.out[0].data));
   });
 }
 

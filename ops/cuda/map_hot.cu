@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/map_fn.cuh"
 #include "ops/cuda/map_hot.h"
 #include "ops/cuda/map_vectors.cuh"
@@ -22,23 +23,27 @@ namespace {
 template <class Expression, class T, int V, int kUnits, int kRank>
 __global__ void __launch_bounds__(kBlock) compiled(const __grid_constant__ MapVectors map) {
   constexpr int kInputs = Expression::kInputs;
+  let_next_start();
+  wait_for_earlier();
   MapPlace<kRank> place[kUnits];
-  Pack<T, V> in[kUnits][kInputs];
+  RawPack<T, V> in[kUnits][kInputs];
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     place[u].find(map, ((int64_t{blockIdx.x} * kUnits + u) * kBlock + threadIdx.x) * V, V);
 #pragma unroll
-    for (int n = 0; n < kInputs; ++n) fetch_typed(map, map.in[n], place[u], in[u][n]);
+    for (int n = 0; n < kInputs; ++n) fetch_typed<T, V>(map, map.in[n], place[u], in[u][n]);
   }
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     if (place[u].valid == 0) return;
-    float out[V];
+    float value[kInputs][V], out[V];
+#pragma unroll
+    for (int n = 0; n < kInputs; ++n) unpack<T, V>(in[u][n], value[n]);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float x[kInputs];
 #pragma unroll
-      for (int n = 0; n < kInputs; ++n) x[n] = as_float(in[u][n].v[j]);
+      for (int n = 0; n < kInputs; ++n) x[n] = value[n][j];
       out[j] = Expression::template eval<T>(x);
     }
     store_typed<T, V>(map, place[u], out);
@@ -53,11 +58,11 @@ void launch(const MapVectors& map, int width, cudaStream_t stream) {
     visit_rank(map, [&](auto rank) {
       constexpr int kRank = decltype(rank)::value;
       if (width > 1)
-        compiled<Expression, T, kFull, kUnits, kRank>
-            <<<blocks_for(map.count, int64_t{kBlock} * kFull * kUnits), kBlock, 0, stream>>>(map);
+        launch_early({blocks_for(map.count, int64_t{kBlock} * kFull * kUnits), kBlock, 0, stream},
+                     compiled<Expression, T, kFull, kUnits, kRank>, map);
       else
-        compiled<Expression, T, 1, kSingles, kMapAxes>
-            <<<blocks_for(map.count, int64_t{kBlock} * kSingles), kBlock, 0, stream>>>(map);
+        launch_early({blocks_for(map.count, int64_t{kBlock} * kSingles), kBlock, 0, stream},
+                     compiled<Expression, T, 1, kSingles, kMapAxes>, map);
     });
   });
 }

@@ -1,3 +1,4 @@
+#include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/map_fn.cuh"
 #include "ops/cuda/map_program.h"
 #include "ops/cuda/map_vectors.cuh"
@@ -165,6 +166,8 @@ struct Machine {
 template <int V, int kUnits, int kSlots, int kRank>
 __global__ void __launch_bounds__(kBlock, kSlots == 0 ? 4 : 2)
     interpret(const __grid_constant__ MapVectors map, const __grid_constant__ MapProgram program) {
+  let_next_start();
+  wait_for_earlier();
   Machine<V, kUnits, kSlots, kRank> machine;
 #pragma unroll
   for (int u = 0; u < kUnits; ++u)
@@ -179,11 +182,11 @@ __global__ void __launch_bounds__(kBlock, kSlots == 0 ? 4 : 2)
 
 template <int V, int kUnits, int kSlots>
 void launch(const MapVectors& map, const MapProgram& program, cudaStream_t stream) {
-  const dim3 grid = blocks_for(map.count, int64_t{kBlock} * V * kUnits);
+  const EarlyLaunch to{blocks_for(map.count, int64_t{kBlock} * V * kUnits), kBlock, 0, stream};
   if (V > 1 && map.rank == 1)
-    interpret<V, kUnits, kSlots, V == 1 ? kMapAxes : 1><<<grid, kBlock, 0, stream>>>(map, program);
+    launch_early(to, interpret < V, kUnits, kSlots, V == 1 ? kMapAxes : 1 >, map, program);
   else
-    interpret<V, kUnits, kSlots, kMapAxes><<<grid, kBlock, 0, stream>>>(map, program);
+    launch_early(to, interpret<V, kUnits, kSlots, kMapAxes>, map, program);
 }
 
 bool keeps_values(const MapProgram& program) {

@@ -1,5 +1,6 @@
 #include <bit>
 
+#include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
 #include "ops/cuda/map_scalar.h"
@@ -21,6 +22,8 @@ struct Operands {
 // A thread makes one element; registers are in local memory.
 __global__ void __launch_bounds__(kBlock)
     interpret(const __grid_constant__ Operands operands, const __grid_constant__ ScalarProgram program) {
+  let_next_start();
+  wait_for_earlier();
   const int64_t linear = int64_t{blockIdx.x} * kBlock + threadIdx.x;
   if (linear >= operands.layout.count) return;
   int64_t at[kScalarInputs + 1];
@@ -90,7 +93,7 @@ void run_map_scalar(const ScalarProgram& program, const KernelArgs& args) {
   strides[kScalarInputs] = strides_in(y.type, rank);
   operands.layout = make_layout(std::span<const int64_t>(y.type.shape), strides);
   if (operands.layout.count == 0) return;
-  interpret<<<blocks_for(operands.layout.count, kBlock), kBlock, 0, stream_of(args)>>>(operands, program);
+  launch_early({blocks_for(operands.layout.count, kBlock), kBlock, 0, stream_of(args)}, interpret, operands, program);
 }
 
 }  // namespace plica::cuda

@@ -4,6 +4,7 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
 #include "ops/cuda/map_code.h"
+#include "ops/cuda/raw_pack.cuh"
 
 namespace plica::cuda {
 
@@ -67,38 +68,54 @@ __device__ float as_float(T x) {
     return widen(x);
 }
 
-// V values of an operand as they stand in memory: nothing waits for them yet.
+// V values of an operand as they stand in memory: nothing waits for them yet. T: float, F16 or BF16.
 template <class T, int V, int kRank>
 __device__ void fetch_typed(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
-                            Pack<T, V>& raw) {
+                            RawPack<T, V>& raw) {
   const int64_t step = operand.stride[kRank == 1 ? 0 : map.rank - 1];
   const T* x = static_cast<const T*>(operand.data) + place.offset(map, operand);
   if (place.valid == 0) return;
+  if (operand.access == MapAccess::kVector && place.valid == V) {
+    raw = *reinterpret_cast<const RawPack<T, V>*>(x);
+    return;
+  }
+  Pack<T, V> pack{};
   if (operand.access == MapAccess::kRepeated) {
     const T one = *x;
 #pragma unroll
-    for (int j = 0; j < V; ++j) raw.v[j] = one;
-  } else if (operand.access == MapAccess::kVector && place.valid == V) {
-    raw = *reinterpret_cast<const Pack<T, V>*>(x);
+    for (int j = 0; j < V; ++j) pack.v[j] = one;
   } else {
 #pragma unroll
     for (int j = 0; j < V; ++j)
-      if (j < place.valid) raw.v[j] = x[j * step];
+      if (j < place.valid) pack.v[j] = x[j * step];
   }
+  raw = raw_pack(pack);
 }
 
 template <class T, int V>
-__device__ void unpack(const Pack<T, V>& raw, float* value) {
-#pragma unroll
-  for (int j = 0; j < V; ++j) value[j] = as_float(raw.v[j]);
+__device__ void unpack(const RawPack<T, V>& raw, float* value) {
+  take_apart<T, V>(raw, [&](int i, float x) { value[i] = x; });
 }
 
 template <class T, int V, int kRank>
 __device__ void load_typed(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
                            float* value) {
-  Pack<T, V> raw{};
-  fetch_typed(map, operand, place, raw);
-  unpack(raw, value);
+  const int64_t step = operand.stride[kRank == 1 ? 0 : map.rank - 1];
+  const T* x = static_cast<const T*>(operand.data) + place.offset(map, operand);
+  if (place.valid == 0) return;
+  if (operand.access == MapAccess::kRepeated) {
+    const float one = as_float(*x);
+#pragma unroll
+    for (int j = 0; j < V; ++j) value[j] = one;
+  } else if (operand.access == MapAccess::kVector && place.valid == V) {
+    const auto pack = *reinterpret_cast<const Pack<T, V>*>(x);
+#pragma unroll
+    for (int j = 0; j < V; ++j) value[j] = as_float(pack.v[j]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < V; ++j)
+      if (j < place.valid) value[j] = as_float(x[j * step]);
+  }
 }
 
 // V values of an input as fp32.
@@ -118,9 +135,7 @@ __device__ void store_typed(const MapVectors& map, const MapPlace<kRank>& place,
   const MapOperand& y = map.y;
   const int64_t step = y.stride[kRank == 1 ? 0 : map.rank - 1];
   T* to = static_cast<T*>(y.data) + place.offset(map, y);
-  Pack<T, V> pack;
-#pragma unroll
-  for (int j = 0; j < V; ++j) pack.v[j] = narrow<T>(value[j]);
+  const Pack<T, V> pack = put_together<T, V>(value);
   if (y.access == MapAccess::kVector && place.valid == V) {
     *reinterpret_cast<Pack<T, V>*>(to) = pack;
     return;

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/map_fn.cuh"
 #include "ops/cuda/map_vectors.cuh"
 #include "ops/cuda/product_parts.h"
@@ -36,18 +37,18 @@ __device__ void activate(Activation activation, float (&value)[V]) {
 
 // Applies the epilogue to V values of y, with V of each operand.
 template <class T, int V>
-__device__ void finish_values(const FinishProduct& finish, const float (&bias)[V], const Pack<T, V>& gate,
-                              const Pack<T, V>& residual, float (&value)[V]) {
+__device__ void finish_values(const FinishProduct& finish, const float (&bias)[V], const RawPack<T, V>& gate,
+                              const RawPack<T, V>& residual, float (&value)[V]) {
   float other[V];
   if (finish.bias) combine(value, bias, [](float x, float b) { return x + b; });
   activate<T>(finish.activation, value);
   if (finish.gate) {
-    unpack(gate, other);
+    unpack<T, V>(gate, other);
     if (finish.gate_sigmoid) each(other, [](float x) { return sigmoid(x); });
     combine(value, other, [](float x, float g) { return x * g; });
   }
   if (finish.residual) {
-    unpack(residual, other);
+    unpack<T, V>(residual, other);
     combine(value, other, [](float x, float r) { return x + r; });
   }
 }
@@ -55,17 +56,19 @@ __device__ void finish_values(const FinishProduct& finish, const float (&bias)[V
 // A thread finishes V neighbouring elements of y. Inputs of the map: bias, gate and residual, as far as present.
 template <class T, int V, int kRank>
 __global__ void __launch_bounds__(kBlock) finish_vectors(const __grid_constant__ MapVectors map, FinishProduct finish) {
+  let_next_start();
+  wait_for_earlier();
   MapPlace<kRank> place;
   place.find(map, (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V, V);
   if (place.valid == 0) return;
   float value[V], bias[V] = {};
-  Pack<T, V> gate{}, residual{};
+  RawPack<T, V> gate{}, residual{};
   int next = 0;
   load_typed<T, V>(map, map.y, place, value);
   if (finish.bias) load_typed<T, V>(map, map.in[next++], place, bias);
-  if (finish.gate) fetch_typed(map, map.in[next++], place, gate);
-  if (finish.residual) fetch_typed(map, map.in[next++], place, residual);
-  finish_values<T>(finish, bias, gate, residual, value);
+  if (finish.gate) fetch_typed<T, V>(map, map.in[next++], place, gate);
+  if (finish.residual) fetch_typed<T, V>(map, map.in[next++], place, residual);
+  finish_values<T, V>(finish, bias, gate, residual, value);
   store_typed<T, V>(map, place, value);
 }
 
@@ -85,15 +88,17 @@ constexpr int64_t kManyVectors = 1 << 18;  // fewer are finished one a thread: m
 template <class T>
 __global__ void __launch_bounds__(kBlock) finish_rows(const __grid_constant__ FinishRows p, FinishProduct finish) {
   constexpr int V = kVector<T>;
+  let_next_start();
+  wait_for_earlier();
   const int64_t linear = int64_t{blockIdx.x} * kBlock + threadIdx.x;
   const int64_t group = p.by_vectors(static_cast<uint32_t>(linear)), first = group * kRowsAThread;
   if (first >= p.rows) return;
   const int64_t column = (linear - group * p.vectors) * V;
   const auto at = [&](const void* data, int64_t step, int r) {
-    return reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(data) + (first + r) * step + column);
+    return reinterpret_cast<const RawPack<T, V>*>(static_cast<const T*>(data) + (first + r) * step + column);
   };
-  Pack<T, V> y[kRowsAThread], gate[kRowsAThread], residual[kRowsAThread], bias_pack{};
-  if (finish.bias) bias_pack = *reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(p.bias) + column);
+  RawPack<T, V> y[kRowsAThread], gate[kRowsAThread], residual[kRowsAThread], bias_pack{};
+  if (finish.bias) bias_pack = *reinterpret_cast<const RawPack<T, V>*>(static_cast<const T*>(p.bias) + column);
 #pragma unroll
   for (int r = 0; r < kRowsAThread; ++r) {
     if (first + r >= p.rows) break;
@@ -102,17 +107,14 @@ __global__ void __launch_bounds__(kBlock) finish_rows(const __grid_constant__ Fi
     if (finish.residual) residual[r] = *at(p.residual, p.residual_row, r);
   }
   float bias[V];
-  unpack(bias_pack, bias);
+  unpack<T, V>(bias_pack, bias);
 #pragma unroll
   for (int r = 0; r < kRowsAThread; ++r) {
     if (first + r >= p.rows) break;
     float value[V];
-    unpack(y[r], value);
-    finish_values<T>(finish, bias, gate[r], residual[r], value);
-    Pack<T, V> pack;
-#pragma unroll
-    for (int j = 0; j < V; ++j) pack.v[j] = narrow<T>(value[j]);
-    *reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + (first + r) * p.y_row + column) = pack;
+    unpack<T, V>(y[r], value);
+    finish_values<T, V>(finish, bias, gate[r], residual[r], value);
+    *reinterpret_cast<Pack<T, V>*>(static_cast<T*>(p.y) + (first + r) * p.y_row + column) = put_together<T, V>(value);
   }
 }
 
@@ -174,7 +176,7 @@ void finish_product(const FinishProduct& finish, const KernelArgs& args) {
     return visit_16_or_32_bits(args.out[0].type.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const int64_t threads = ceil_div(rows->rows, kRowsAThread) * rows->vectors;
-      finish_rows<T><<<blocks_for(threads, kBlock), kBlock, 0, stream_of(args)>>>(*rows, finish);
+      launch_early({blocks_for(threads, kBlock), kBlock, 0, stream_of(args)}, finish_rows<T>, *rows, finish);
     });
   }
   TensorView in[3];
@@ -194,10 +196,11 @@ void finish_product(const FinishProduct& finish, const KernelArgs& args) {
     visit_rank(map, [&](auto rank) {
       constexpr int kRank = decltype(rank)::value;
       if (vectors)
-        finish_vectors<T, kFull, kRank>
-            <<<blocks_for(map.count, int64_t{kBlock} * kFull), kBlock, 0, stream_of(args)>>>(map, finish);
+        launch_early({blocks_for(map.count, int64_t{kBlock} * kFull), kBlock, 0, stream_of(args)},
+                     finish_vectors<T, kFull, kRank>, map, finish);
       else
-        finish_vectors<T, 1, kMapAxes><<<blocks_for(map.count, kBlock), kBlock, 0, stream_of(args)>>>(map, finish);
+        launch_early({blocks_for(map.count, kBlock), kBlock, 0, stream_of(args)}, finish_vectors<T, 1, kMapAxes>, map,
+                     finish);
     });
   });
 }

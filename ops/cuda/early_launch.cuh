@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <utility>
+
+namespace plica::cuda {
+
+// A kernel that is launched early is on the device before those ahead of it in its stream are done. It calls this before it
+// touches memory that they write, or writes memory that they touch; constants may be read ahead. Nothing to wait for, where it
+// was not launched early.
+__device__ inline void wait_for_earlier() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// The next kernel of the stream may take its place on the device, if it is one that is launched early.
+__device__ inline void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+struct EarlyLaunch {
+  dim3 grid;
+  int threads = 0;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  unsigned cluster = 1;  // blocks along x that share their memory
+};
+
+// Every thread of the kernel calls wait_for_earlier.
+template <class... Params, class... Args>
+void launch_early(const EarlyLaunch& to, void (*kernel)(Params...), Args&&... args) {
+  cudaLaunchAttribute attributes[2];
+  cudaLaunchConfig_t config{to.grid, dim3(static_cast<unsigned>(to.threads)), to.shared_bytes, to.stream, attributes,
+                            0};
+  int device = 0, major = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (major >= 9) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (to.cluster > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs++].val.clusterDim = {to.cluster, 1, 1};
+  }
+  cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...);
+}
+
+}  // namespace plica::cuda
