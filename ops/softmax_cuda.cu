@@ -62,7 +62,7 @@ void run_tile(const ops::Softmax& op, const KernelArgs& args) {
   if (rows.outer.count == 0) return;
   visit_16_or_32_bits(x.type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    visit_tile<T>(rows.width, *static_cast<const bool*>(args.state), [&](auto shape) {
+    visit_tile<T>(rows, *static_cast<const bool*>(args.state), [&](auto shape) {
       using Shape = decltype(shape);
       tile<T, Shape><<<blocks_for(rows.outer.count, Shape::kRowsPerBlock), kBlock, 0, stream_of(args)>>>(
           rows, static_cast<const T*>(x.data), static_cast<T*>(y.data), op.log);

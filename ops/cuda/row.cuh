@@ -6,6 +6,7 @@
 #include "ops/cuda/element.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
+#include "ops/cuda/raw_pack.cuh"
 
 namespace plica::cuda {
 
@@ -68,42 +69,59 @@ struct Tile {
     }
   }
 
+  // A row as it stands in memory: nothing waits for it yet.
+  template <class T>
+  using Raw = RawPack<T, kWidth>[kSteps];
+
   // `step`: from one element of the row to the next; 1 where kWidth is more than 1.
   template <class T>
+  __device__ static void fetch(const T* row, int64_t step, int64_t width, RawPack<T, kWidth> (&raw)[kSteps]) {
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      const int access = i * kLanes + lane();
+      if (int64_t{access} * kWidth < width)
+        raw[i] = *reinterpret_cast<const RawPack<T, kWidth>*>(row + (kWidth > 1 ? access * kWidth : access * step));
+    }
+  }
+  template <class T>
+  __device__ static void unpack(const RawPack<T, kWidth> (&raw)[kSteps], int64_t width, float fill,
+                                float (&value)[kValues]) {
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      const bool inside = int64_t{i * kLanes + lane()} * kWidth < width;
+      take_apart<T, kWidth>(raw[i], [&](int k, float x) { value[i * kWidth + k] = inside ? x : fill; });
+    }
+  }
+  template <class T>
   __device__ static void load(const T* row, int64_t step, int64_t width, float fill, float (&value)[kValues]) {
-#pragma unroll
-    for (float& v : value) v = fill;
-    for_each_access(width, [&](int i, int access) {
-      const auto pack = *reinterpret_cast<const Pack<T, kWidth>*>(row + (kWidth > 1 ? access * kWidth : access * step));
-#pragma unroll
-      for (int k = 0; k < kWidth; ++k) value[i + k] = widen(pack.v[k]);
-    });
+    Raw<T> raw;
+    fetch(row, step, width, raw);
+    unpack<T>(raw, width, fill, value);
   }
 
   template <class T>
   __device__ static void store(T* row, int64_t step, int64_t width, const float (&value)[kValues]) {
     for_each_access(width, [&](int i, int access) {
-      Pack<T, kWidth> pack;
-#pragma unroll
-      for (int k = 0; k < kWidth; ++k) pack.v[k] = narrow<T>(value[i + k]);
-      *reinterpret_cast<Pack<T, kWidth>*>(row + (kWidth > 1 ? access * kWidth : access * step)) = pack;
+      *reinterpret_cast<Pack<T, kWidth>*>(row + (kWidth > 1 ? access * kWidth : access * step)) =
+          put_together<T, kWidth>(value + i);
     });
   }
 };
 
-// The values of an operand (C) that all rows share, at a thread's access.
-template <class T, class Tile>
-__device__ Pack<T, Tile::kWidth> shared_values(const T* values, int64_t step, int access) {
-  constexpr int kWidth = Tile::kWidth;
-  return *reinterpret_cast<const Pack<T, kWidth>*>(values + (kWidth > 1 ? access * kWidth : access * step));
-}
+constexpr int64_t kFewRows = 1024;  // each gets more lanes: latency counts, and the device is not full anyway
 
-// Calls fn(Tile<...>{}) with the smallest tile of `accesses` of kWidth elements; tile_declines says where none does.
+// Calls fn(Tile<...>{}) with a tile of `accesses` of kWidth elements; tile_declines says where there is none.
 template <int kWidth, class Fn>
-void visit_tile_of(int64_t accesses, Fn&& fn) {
+void visit_tile_of(int64_t accesses, bool few_rows, Fn&& fn) {
   if (accesses <= 8) return fn(Tile<kWidth, 8, 1>{});
   if (accesses <= 16) return fn(Tile<kWidth, 16, 1>{});
   if (accesses <= 32) return fn(Tile<kWidth, 32, 1>{});
+  if (few_rows) {
+    if (accesses <= 64) return fn(Tile<kWidth, 64, 1>{});
+    if (accesses <= 128) return fn(Tile<kWidth, 128, 1>{});
+    if (accesses <= 256) return fn(Tile<kWidth, 256, 1>{});
+    if (accesses <= 512) return fn(Tile<kWidth, 256, 2>{});
+  }
   if (accesses <= 64) return fn(Tile<kWidth, 32, 2>{});
   if (accesses <= 128) return fn(Tile<kWidth, 32, 4>{});
   if (accesses <= 192) return fn(Tile<kWidth, 32, 6>{});
@@ -113,11 +131,12 @@ void visit_tile_of(int64_t accesses, Fn&& fn) {
 }
 
 template <class T, class Fn>
-void visit_tile(int64_t width, bool vectors, Fn&& fn) {
+void visit_tile(const Rows& rows, bool vectors, Fn&& fn) {
+  const bool few_rows = rows.outer.count <= kFewRows;
   if (vectors)
-    visit_tile_of<kVector<T>>(width / kVector<T>, fn);
+    visit_tile_of<kVector<T>>(rows.width / kVector<T>, few_rows, fn);
   else
-    visit_tile_of<1>(width, fn);
+    visit_tile_of<1>(rows.width, few_rows, fn);
 }
 
 struct Sum {
