@@ -1,5 +1,6 @@
 #include "ops/cuda/layout.cuh"
 #include "ops/cuda/product.h"
+#include "ops/cuda/product_fma.h"
 #include "ops/cuda/product_parts.h"
 #include "ops/cuda/product_thin.h"
 #include "ops/cuda/product_tile.h"
@@ -201,6 +202,10 @@ constexpr Kernel kKernels[] = {
     {.name = "thin",
      .declines = As<ops::MatMul>::fn<cuda::product_thin_declines>,
      .run = As<ops::MatMul>::fn<cuda::run_product_thin>},
+    {.name = "fma",
+     .declines = As<ops::MatMul>::fn<cuda::product_fma_declines>,
+     .prepare = As<ops::MatMul>::fn<cuda::product_fma_prepare>,
+     .run = As<ops::MatMul>::fn<cuda::run_product_fma>},
     {.name = "cublaslt",
      .declines = As<ops::MatMul>::fn<declines_cublaslt>,
      .scratch_bytes = As<ops::MatMul>::fn<scratch_cublaslt>,

@@ -44,6 +44,12 @@ OpTable mat_mul_cases() {
         {{31, 40}, Layout::kTransposed}}},
       {"few columns", op, {{{2, 33, 64}}, {{64, 5}}, {{5}}}, kFloats},
       {"few columns, many rows", ops::MatMul{.alpha = 0.5}, {{{3, 6000, 24}}, {{24, 8}, Layout::kTransposed}}},
+      {"a tile's edge", ops::MatMul{.activation = Activation::kGelu}, {{{2, 67, 72}}, {{72, 136}}, {{136}}}, kFloats},
+      {"heads by one matrix", op, {{{2, 3, 50, 64}, Layout::kHeads}, {{64, 72}}, none, none, {{3, 50, 72}}}, kFloats},
+      {"a depth in parts",
+       ops::MatMul{.alpha = 0.25, .activation = Activation::kSilu},
+       {{{70, 1304}}, {.shape = {1304, 320}, .constant = true}, {{320}}, none, {{70, 320}}},
+       kFloats},
       {"three products in tf32", op, {{{2, 31, 24}}, {{24, 40}}, {{40}}}, {DType::kF32}, 1, Precision::kTf32x3},
       {"production", op, {{{257, 640}}, {.shape = {640, 321}, .constant = true}, {{321}}, none, {{257, 321}}}},
   };
