@@ -289,7 +289,6 @@ void launch_widest(const OuterProduct& p, const Operands& in, cudaStream_t strea
 
 const char* outer_product_fma_declines(const ops::OuterProductMean&, const Case& c) {
   if (c.out[0].type->dtype != DType::kF32) return "an operand is not f32";
-  if (c.precision == Precision::kTf32 || c.precision == Precision::kTf32x3) return "tensor cores are asked for";
   if (c.in[1].type->shape[3] > Tile<16, 128>::kRight) return "C2 is over 32";
   if (c.device.shared_memory_bytes < kSharedBytes<Tile<4, 128>>) return "the device has too little shared memory";
   return outer_product_vectors_decline(c);

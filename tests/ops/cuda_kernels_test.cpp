@@ -116,11 +116,11 @@ TEST(CudaKernels, OuterProductsOfEveryPrecision) {
     };
     add("small model", 0.1, {{{2, 8, 32, 32}}, {{2, 8, 32, 32}}, {{1024, 64}}, {{64}}, norm({2, 32, 32, 1})});
     add("many rows", 0.03,
-        {{{1, 37, 70, 32}}, {{1, 37, 9, 32}}, {{1024, 128}}, {{128}}, norm({1, 70, 9, 1}), {{1, 70, 9, 128}}});
+        {{{1, 37, 70, 32}}, {{1, 37, 23, 32}}, {{1024, 128}}, {{128}}, norm({1, 70, 23, 1}), {{1, 70, 23, 128}}});
     add("odd channels", 0.03, {{{1, 129, 9, 20}}, {{1, 129, 13, 24}}, {{480, 72}}, none, norm({1})});
     add("long, two tiles of channels", 0.01, {{{1, 700, 5, 8}}, {{1, 700, 6, 16}}, {{128, 132}}});
     add("halves of one projection", 0.1,
-        {{{1, 16, 20, 32}, Layout::kGapped}, {{1, 16, 20, 32}, Layout::kHeads}, {{1024, 64}, Layout::kTransposed}});
+        {{{1, 16, 60, 32}, Layout::kGapped}, {{1, 16, 60, 32}, Layout::kHeads}, {{1024, 64}, Layout::kTransposed}});
   }
   expect_kernels_agree(table);
 }
