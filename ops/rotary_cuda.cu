@@ -24,7 +24,6 @@ __global__ void __launch_bounds__(kBlock)
     pairs(const __grid_constant__ Shape shape, const T* __restrict__ x, const T* __restrict__ cosine,
           const T* __restrict__ sine, T* __restrict__ y) {
   using P = Pack<T, kWidth>;
-  let_next_start();
   wait_for_earlier();
   const int64_t linear = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
   if (linear >= shape.pairs.count) return;

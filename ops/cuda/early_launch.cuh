@@ -6,19 +6,13 @@
 
 namespace plica::cuda {
 
-// A kernel that is launched early is on the device before those ahead of it in its stream are done. It calls this before it
-// touches memory that they write, or writes memory that they touch; constants may be read ahead. Nothing to wait for, where it
-// was not launched early.
+// A kernel that is launched early takes its place on the device as soon as all blocks of the one ahead of it in its stream have
+// ended, before what they wrote is seen. It calls this before it touches memory that others write, or writes memory that they
+// touch; constants may be read ahead. Nothing to wait for, where it was not launched early. (No kernel lets the next one in
+// before its blocks end: the next one's blocks would crowd on the multiprocessors that are free then.)
 __device__ inline void wait_for_earlier() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-// The next kernel of the stream may take its place on the device, if it is one that is launched early.
-__device__ inline void let_next_start() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

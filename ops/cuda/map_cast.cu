@@ -8,7 +8,6 @@ namespace {
 // A thread casts kUnits vectors of V elements, all loads before the first value.
 template <class From, class To, int V, int kUnits, int kRank>
 __global__ void __launch_bounds__(kBlock) cast(const __grid_constant__ MapVectors map) {
-  let_next_start();
   wait_for_earlier();
   MapPlace<kRank> place[kUnits];
   RawPack<From, V> in[kUnits];

@@ -23,7 +23,6 @@ namespace {
 template <class Expression, class T, int V, int kUnits, int kRank>
 __global__ void __launch_bounds__(kBlock) compiled(const __grid_constant__ MapVectors map) {
   constexpr int kInputs = Expression::kInputs;
-  let_next_start();
   wait_for_earlier();
   MapPlace<kRank> place[kUnits];
   RawPack<T, V> in[kUnits][kInputs];

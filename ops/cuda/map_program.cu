@@ -166,7 +166,6 @@ struct Machine {
 template <int V, int kUnits, int kSlots, int kRank>
 __global__ void __launch_bounds__(kBlock, kSlots == 0 ? 4 : 2)
     interpret(const __grid_constant__ MapVectors map, const __grid_constant__ MapProgram program) {
-  let_next_start();
   wait_for_earlier();
   Machine<V, kUnits, kSlots, kRank> machine;
 #pragma unroll

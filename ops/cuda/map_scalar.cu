@@ -22,7 +22,6 @@ struct Operands {
 // A thread makes one element; registers are in local memory.
 __global__ void __launch_bounds__(kBlock)
     interpret(const __grid_constant__ Operands operands, const __grid_constant__ ScalarProgram program) {
-  let_next_start();
   wait_for_earlier();
   const int64_t linear = int64_t{blockIdx.x} * kBlock + threadIdx.x;
   if (linear >= operands.layout.count) return;

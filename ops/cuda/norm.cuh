@@ -47,7 +47,6 @@ __global__ void __launch_bounds__(kBlock)
     factor.load(gamma, norm.gamma_step, width);
     offset.load(beta, norm.beta_step, width);
   };
-  let_next_start();
   if (kAhead && norm.constant) load_shared();
   wait_for_earlier();
   int64_t at[kNum][2];

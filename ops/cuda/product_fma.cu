@@ -17,7 +17,7 @@ template <class Tile>
 constexpr BlockTile tile_of(int blocks_at_once, double stage_us, double block_us) {
   return {Tile::kRows, Tile::kColumns, Tile::kDepth, blocks_at_once, stage_us, block_us};
 }
-constexpr BlockTile kTiles[] = {tile_of<Small>(4, 0.46, 1.8), tile_of<Large>(3, 0.6, 2.7)};
+constexpr BlockTile kTiles[] = {tile_of<Small>(4, 0.46, 1.8), tile_of<Large>(4, 0.6, 2.7)};
 
 // Above, larger tiles than these read less, and a library's are as fast.
 constexpr double kMostSums = 8e7;

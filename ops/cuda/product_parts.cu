@@ -56,7 +56,6 @@ __device__ void finish_values(const FinishProduct& finish, const float (&bias)[V
 // A thread finishes V neighbouring elements of y. Inputs of the map: bias, gate and residual, as far as present.
 template <class T, int V, int kRank>
 __global__ void __launch_bounds__(kBlock) finish_vectors(const __grid_constant__ MapVectors map, FinishProduct finish) {
-  let_next_start();
   wait_for_earlier();
   MapPlace<kRank> place;
   place.find(map, (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V, V);
@@ -88,7 +87,6 @@ constexpr int64_t kManyVectors = 1 << 18;  // fewer are finished one a thread: m
 template <class T>
 __global__ void __launch_bounds__(kBlock) finish_rows(const __grid_constant__ FinishRows p, FinishProduct finish) {
   constexpr int V = kVector<T>;
-  let_next_start();
   wait_for_earlier();
   const int64_t linear = int64_t{blockIdx.x} * kBlock + threadIdx.x;
   const int64_t group = p.by_vectors(static_cast<uint32_t>(linear)), first = group * kRowsAThread;
