@@ -63,15 +63,59 @@ bool Matcher::rewrite(NodeId root, std::vector<NodeId>& touched) {
   return enter(rule_.roots[0], root, nullptr);
 }
 
+Attempt Matcher::attempt(NodeId root) {
+  Attempt made;
+  attempt_ = &made;
+  num_roots_ = 1;
+  enter(rule_.roots[0], root, nullptr);
+  return made;
+}
+
+void Matcher::note(std::string why, ValueId instead) {
+  std::vector<NodeId> nodes;
+  for (NodeId id : match_.nodes_)
+    if (id != kNone) nodes.push_back(id);
+  if (nodes.size() <= attempt_->nodes.size()) return;
+  *attempt_ = {std::move(nodes), instead < 0 ? kNone : graph_.value(instead).producer, std::move(why)};
+}
+
+// "Mul '/layer/Mul_3'", "a constant f32 64", "input 'mask'"
+std::string Matcher::describe(ValueId id) const {
+  if (id == kNone) return "nothing";
+  const Value& value = graph_.value(id);
+  if (value.constant != nullptr) {
+    const auto number = uniform_value(*value.constant);
+    return number ? to_string(AttrValue(*number)) : "a constant " + to_string(value.type);
+  }
+  if (value.producer == kNone) return "input '" + value.name + "'";
+  const Node& node = graph_.node(value.producer);
+  return std::string(node.op->name) + " '" + (node.name.empty() ? value.name : node.name) + "'";
+}
+
+// "x = f32 2x8, g = f32 3": the values that the rule has names for and does not make.
+std::string Matcher::describe_operands() const {
+  std::string text;
+  for (size_t i = 0; i < rule_.values.size(); ++i) {
+    if (match_.values_[i] < 0) continue;
+    text.append(text.empty() ? "" : ", ").append(rule_.values[i]).append(" = ");
+    text.append(to_string(graph_.type(match_.values_[i])));
+  }
+  return text;
+}
+
 bool Matcher::solve(const Goal* goal) {
   if (goal == nullptr) return next_root();
   switch (goal->operand->kind) {
-    case PatternOperand::Kind::kAbsent: return goal->value == kNone && solve(goal->next);
+    case PatternOperand::Kind::kAbsent:
+      if (goal->value == kNone) return solve(goal->next);
+      return refuse([&] { return "found " + describe(goal->value) + ", wanted nothing there"; }, goal->value);
     case PatternOperand::Kind::kValue: return solve_value(*goal);
     case PatternOperand::Kind::kScalar: return solve_scalar(*goal);
     case PatternOperand::Kind::kNumber: {
       const Constant* constant = graph_.constant(goal->value);
-      return constant != nullptr && is_uniform(*constant, goal->operand->number) && solve(goal->next);
+      if (constant != nullptr && is_uniform(*constant, goal->operand->number)) return solve(goal->next);
+      const auto wanted = [&] { return to_string(AttrValue(goal->operand->number)); };
+      return refuse([&] { return "found " + describe(goal->value) + ", wanted the number " + wanted(); }, goal->value);
     }
     case PatternOperand::Kind::kNode: return solve_node(*goal);
   }
@@ -79,9 +123,14 @@ bool Matcher::solve(const Goal* goal) {
 }
 
 bool Matcher::solve_value(const Goal& goal) {
-  if (goal.value == kNone && !goal.operand->optional) return false;
+  const std::string& name = rule_.values[static_cast<size_t>(goal.operand->index)];
+  if (goal.value == kNone && !goal.operand->optional)
+    return refuse([&] { return "found nothing, wanted a value for " + name; });
   ValueId& bound = match_.values_[static_cast<size_t>(goal.operand->index)];
-  if (bound != kUnbound) return bound == goal.value && solve(goal.next);
+  if (bound != kUnbound && bound != goal.value)
+    return refuse([&] { return "found " + describe(goal.value) + ", wanted " + name + ", " + describe(bound); },
+                  goal.value);
+  if (bound != kUnbound) return solve(goal.next);
   bound = goal.value;
   if (solve(goal.next)) return true;
   bound = kUnbound;
@@ -91,9 +140,11 @@ bool Matcher::solve_value(const Goal& goal) {
 bool Matcher::solve_scalar(const Goal& goal) {
   const Constant* constant = graph_.constant(goal.value);
   const auto number = constant == nullptr ? std::nullopt : uniform_value(*constant);
-  if (!number) return false;
+  if (!number) return refuse([&] { return "found " + describe(goal.value) + ", wanted a number"; }, goal.value);
   std::optional<AttrValue>& bound = match_.captures_[static_cast<size_t>(goal.operand->index)];
-  if (bound) return *bound == AttrValue(*number) && solve(goal.next);
+  if (bound && *bound != AttrValue(*number))
+    return refuse([&] { return "found " + describe(goal.value) + ", wanted " + to_string(*bound) + " as before"; });
+  if (bound) return solve(goal.next);
   bound = *number;
   if (solve(goal.next)) return true;
   bound.reset();
@@ -103,9 +154,13 @@ bool Matcher::solve_scalar(const Goal& goal) {
 bool Matcher::solve_node(const Goal& goal) {
   const PatternNode& pattern = rule_.nodes[static_cast<size_t>(goal.operand->index)];
   const NodeId producer = graph_.producer_of(goal.value, *pattern.op);
-  if (producer == kNone || graph_.value(goal.value).output_idx != goal.operand->output_idx) return false;
+  if (producer == kNone || graph_.value(goal.value).output_idx != goal.operand->output_idx)
+    return refuse([&] { return "found " + describe(goal.value) + ", wanted " + std::string(pattern.op->name); },
+                  goal.value);
   const NodeId bound = match_.nodes_[static_cast<size_t>(goal.operand->index)];
-  if (bound != kNone) return bound == producer && solve(goal.next);
+  if (bound != kNone && bound != producer)
+    return refuse([&] { return "found " + describe(goal.value) + ", wanted the same node as before"; }, goal.value);
+  if (bound != kNone) return solve(goal.next);
   return enter(goal.operand->index, producer, goal.next);
 }
 
@@ -151,12 +206,20 @@ bool Matcher::test_attrs(const PatternNode& pattern, const Node& node, std::vect
   const auto rank = static_cast<int64_t>(first == kNone ? 0 : graph_.type(first).shape.size());
   for (const AttrTest& test : pattern.tests) {
     AttrValue found = pattern.op->attrs->get(node.attrs.get(), test.field);
+    const auto refuse_attr = [&](const AttrValue& wanted) {
+      return refuse(
+          [&] {
+            return "found " + describe(node.outputs[0]) + " with " + std::string(node.op->attrs->names[test.field]) +
+                   "=" + to_string(found) + ", wanted " + to_string(wanted);
+          },
+          node.outputs[0]);
+    };
     if (test.capture < 0) {
-      if (!is_wanted(test, found, rank)) return false;
+      if (!is_wanted(test, found, rank)) return refuse_attr(test.value);
       continue;
     }
     std::optional<AttrValue>& slot = match_.captures_[static_cast<size_t>(test.capture)];
-    if (slot && *slot != found) return false;
+    if (slot && *slot != found) return refuse_attr(*slot);
     if (slot) continue;
     slot = std::move(found);
     bound.push_back(test.capture);
@@ -191,18 +254,22 @@ bool Matcher::next_root() {
 }
 
 bool Matcher::accept() {
-  if (escapes()) return false;
+  if (const ValueId inner = escaping(); inner != kNone)
+    return refuse([&] { return describe(inner) + " is used outside as well, or is an output"; }, inner);
   if (rule_.rule->when != nullptr) {
     const std::vector<std::optional<AttrValue>> captures = match_.captures_;
-    if (!rule_.rule->when(match_)) {
-      match_.captures_ = captures;
-      return false;
-    }
+    const bool holds = rule_.rule->when(match_);
+    if (!holds || attempt_ != nullptr) match_.captures_ = captures;
+    if (!holds) return refuse([&] { return "its condition does not hold for " + describe_operands(); });
   }
-  return !would_loop() && replace();
+  if (would_loop()) return refuse([&] { return "what it puts in place would read its own result"; });
+  if (attempt_ != nullptr)
+    return refuse([] { return "it matches, but what it would put in place does not fit, or another rule was first"; });
+  return replace();
 }
 
-bool Matcher::escapes() const {
+// A value between nodes of the match that somebody else needs too; kNone where there is none.
+ValueId Matcher::escaping() const {
   for (size_t i = 0; i < rule_.nodes.size(); ++i) {
     const PatternNode& pattern = rule_.nodes[i];
     if (pattern.op->is_view) continue;
@@ -211,12 +278,12 @@ bool Matcher::escapes() const {
       const bool replaced =
           k < pattern.output_slots.size() && rule_.replaced[static_cast<size_t>(pattern.output_slots[k])];
       if (replaced) continue;
-      if (graph_.is_output(node.outputs[k])) return true;
+      if (graph_.is_output(node.outputs[k])) return node.outputs[k];
       for (NodeId user : graph_.value(node.outputs[k]).users)
-        if (std::find(match_.nodes_.begin(), match_.nodes_.end(), user) == match_.nodes_.end()) return true;
+        if (std::find(match_.nodes_.begin(), match_.nodes_.end(), user) == match_.nodes_.end()) return node.outputs[k];
     }
   }
-  return false;
+  return kNone;
 }
 
 // Where several values are replaced, none may feed an operand of the match from outside: the new nodes could then read

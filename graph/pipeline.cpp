@@ -92,6 +92,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
       PLICA_TRY(run.num_edits, pass.run(graph, constants).context(doing));
       run.ms = ms_since(pass_start);
       if (options.verify) PLICA_CHECK(graph.verify().context(doing));
+      if (options.watch) options.watch(pass, graph);
     }
     report.passes.push_back(run);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,7 @@ struct PipelineOptions {
   std::vector<std::string> skip;  // names of passes
   bool reference = false;         // required passes alone, in the file's own types
   Precision precision = Precision::kFile;
+  std::function<void(const Pass&, Graph&)> watch = {};  // called behind each pass that ran; leaves the graph as it is
   std::vector<Pass> extra;  // run behind all others, but for a reference: an application's own, or a planted fault
 #ifdef NDEBUG
   bool verify = false;  // Graph::verify() after each pass

@@ -7,6 +7,7 @@
 #include "runtime/api/model_state.h"
 #include "runtime/core/result.h"
 #include "tools/command.h"
+#include "tools/explain_why.h"
 #include "tools/given_inputs.h"
 
 namespace plica {
@@ -21,6 +22,8 @@ constexpr const char* kDetails =
     "  plica explain model.onnx --inputs inputs.npz --json | jq .structures\n"
     "  plica explain esm2.onnx --shape input_ids=8x512 --memory\n"
     "      also what lies where in the arena at which step\n"
+    "  plica explain model.onnx --shape x=1x64x32 --why /layer/Softmax\n"
+    "      what became of this node of the file, which fusions came near it, and what stood in their way\n"
     "\n"
     "In JSON: \"structures\" (how many of each were found), \"steps\", \"arena_bytes\", \"weights_bytes\", "
     "\"plan_ms\".";
@@ -29,6 +32,7 @@ struct ExplainArguments {
   std::string model;
   InputArguments inputs;
   std::vector<std::string> outputs;
+  std::string why;
   bool json = false;
   bool memory = false;
 };
@@ -115,6 +119,11 @@ Result<int> explain(const ExplainArguments& arguments, const CommonOptions& comm
     views.push_back(inputs[i].view());
   }
   PLICA_TRY(const auto planned, model.state()->plan(views));
+  if (!arguments.why.empty()) {
+    PLICA_TRY(const std::string text, explain_why(*model.state(), planned->signature, arguments.why));
+    std::printf("%s", text.c_str());
+    return kDone;
+  }
   if (arguments.json) {
     print_json(*planned->plan);
   } else {
@@ -131,6 +140,7 @@ Command add_explain(CLI::App& program, const CommonOptions& common) {
   app->add_option("MODEL", arguments->model, "ONNX file")->required();
   add_input_options(*app, arguments->inputs);
   add_outputs_option(*app, arguments->outputs);
+  app->add_option("--why", arguments->why, "Name of a node of the file: why it was not fused further");
   app->add_flag("--json", arguments->json, "As JSON");
   app->add_flag("--memory", arguments->memory, "Also the table of the arena");
   return {app, [arguments, &common] { return exit_code_of([&] { return explain(*arguments, common); }); }};

@@ -125,6 +125,29 @@ TEST_F(Run, ExplainListsStepsAndStructures) {
   EXPECT_THAT(plica_("explain m.onnx").err, HasSubstr("give --shape for: input_ids i64"));
 }
 
+TEST_F(Run, ExplainSaysWhyANodeIsNotFusedFurther) {
+  auto model = onnx::empty_model(17);
+  auto& graph = *model.mutable_graph();
+  onnx::add_input(graph, "x", {2, 3, 4});
+  onnx::add_node(graph, "Transpose", {"x"}, {"k"});
+  onnx::add_node(graph, "MatMul", {"x", "k"}, {"s"}).set_name("scores");
+  onnx::add_node(graph, "Softmax", {"s"}, {"w"}).set_name("weights");
+  onnx::add_node(graph, "MatMul", {"w", "x"}, {"y"}).set_name("values");
+  auto& perm = *graph.mutable_node(0)->add_attribute();
+  perm.set_name("perm");
+  perm.set_type(onnx::proto::AttributeProto::INTS);
+  for (int axis : {0, 2, 1}) perm.add_ints(axis);
+  for (const char* name : {"y", "w"}) onnx::set_type(*graph.add_output(), name, {-1, -1, -1});
+  save(model, plica_ / "w.onnx");
+  const auto ended = plica_("explain w.onnx --shape x=2x3x4 --why weights");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("in the plan: Softmax"));
+  EXPECT_THAT(ended.out, HasSubstr("rule fuse_attention/attention: "));
+  EXPECT_THAT(plica_("explain w.onnx --shape x=2x3x4 --outputs y --why weights").out,
+              HasSubstr("pass fuse_attention: Softmax became part of another node"));
+  EXPECT_THAT(plica_("explain w.onnx --shape x=2x3x4 --why nobody").err, HasSubstr("no node 'nobody'"));
+}
+
 TEST_F(Run, InfoTellsInputsAndMemory) {
   const auto ended = plica_("info m.onnx --json --shape input_ids=2x6");
   ASSERT_EQ(ended.code, 0) << ended.err;
