@@ -5,6 +5,7 @@ from typing import Callable
 
 import torch
 
+import language_models
 import modules
 
 
@@ -13,62 +14,68 @@ class Case:
     title: str
     build: Callable[[], torch.nn.Module]
     inputs: dict  # name: shape; a name that ends in mask is all ones
-    dynamic: bool = False  # batch and length are free in the exported file
+    axes: dict  # name: what its leading axes are called where they are free in the exported file
+    dynamic: bool = False  # they are free without being asked for
+
+
+MSA, PAIR, ROWS = "batch depth length", "batch length length", "batch rows columns"
+TOKENS, ALIGNMENT = ({"input_ids": axes, "attention_mask": axes} for axes in ("batch length", MSA))
 
 
 def msa_row(batch, depth, length, channels, heads, pair):
     return Case(f"MSA row attention B{batch} S{depth} N{length} c{channels} h{heads} pair{pair}",
                 lambda: modules.MsaRowAttention(channels, pair, heads),
                 {"msa": (batch, depth, length, channels), "pair": (batch, length, length, pair),
-                 "mask": (batch, depth, length)})
+                 "mask": (batch, depth, length)}, {"msa": MSA, "pair": PAIR, "mask": MSA})
 
 
-def outer_product_mean(batch, depth, length, channels, pair):
-    return Case(f"outer product mean B{batch} S{depth} N{length} {channels}/32/{pair}",
-                lambda: modules.OuterProductMean(channels, pair),
-                {"msa": (batch, depth, length, channels), "mask": (batch, depth, length)})
+def outer_product_mean(batch, depth, length, channels, pair, hidden=32):
+    return Case(f"outer product mean B{batch} S{depth} N{length} {channels}/{hidden}/{pair}",
+                lambda: modules.OuterProductMean(channels, pair, hidden),
+                {"msa": (batch, depth, length, channels), "mask": (batch, depth, length)}, {"msa": MSA, "mask": MSA})
 
 
-def axial(batch, size, channels, heads):
-    return Case(f"axial attention B{batch} {size}x{size} D{channels} h{heads}",
-                lambda: modules.AxialAttention(channels, heads), {"x": (batch, size, size, channels)})
+def axial(batch, size, channels, heads, columns=None):
+    columns = columns or size
+    return Case(f"axial attention B{batch} {size}x{columns} D{channels} h{heads}",
+                lambda: modules.AxialAttention(channels, heads), {"x": (batch, size, columns, channels)}, {"x": ROWS})
 
 
 def triangle_attention(length):
     return Case(f"triangle attention N{length} c128 h4", lambda: modules.TriangleAttention(128),
-                {"pair": (1, length, length, 128), "mask": (1, length, length)})
+                {"pair": (1, length, length, 128), "mask": (1, length, length)}, {"pair": PAIR, "mask": PAIR})
 
 
 def triangle_multiplication(length):
     return Case(f"triangle multiplication N{length} c128", lambda: modules.TriangleMultiplication(128),
-                {"pair": (1, length, length, 128), "mask": (1, length, length)})
+                {"pair": (1, length, length, 128), "mask": (1, length, length)}, {"pair": PAIR, "mask": PAIR})
 
 
-def evoformer(depth, length):
-    return Case(f"Evoformer block S{depth} N{length} (256/128)", modules.EvoformerBlock,
-                {"msa": (1, depth, length, 256), "pair": (1, length, length, 128), "msa_mask": (1, depth, length),
-                 "pair_mask": (1, length, length)})
-
-
-class Esm2(torch.nn.Module):
-    """ESM-2 with random weights, as the package transformers builds it; logits of each token."""
-
-    def __init__(self, layers, width):
-        super().__init__()
-        from transformers import EsmConfig, EsmForMaskedLM
-        self.model = EsmForMaskedLM(EsmConfig(
-            vocab_size=33, mask_token_id=32, pad_token_id=1, hidden_size=width, num_hidden_layers=layers,
-            num_attention_heads=20, intermediate_size=4 * width, max_position_embeddings=1026,
-            position_embedding_type="rotary", token_dropout=True, emb_layer_norm_before=False))
-
-    def forward(self, input_ids, attention_mask):
-        return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+def evoformer(depth, length, batch=1, blocks=1, channels=(256, 128), **options):
+    build = modules.EvoformerBlock if blocks == 1 else lambda: modules.EvoformerStack(blocks, *channels, **options)
+    title = "Evoformer block" if blocks == 1 else f"{blocks} Evoformer blocks"
+    return Case(f"{title} S{depth} N{length} ({channels[0]}/{channels[1]})", build,
+                {"msa": (batch, depth, length, channels[0]), "pair": (batch, length, length, channels[1]),
+                 "msa_mask": (batch, depth, length), "pair_mask": (batch, length, length)},
+                {"msa": MSA, "pair": PAIR, "msa_mask": MSA, "pair_mask": PAIR})
 
 
 def esm2(name, batch, length):
-    layers, width = {"8M": (6, 320), "650M": (33, 1280)}[name]
-    return Case(f"ESM-2 {name} B{batch} L{length}", lambda: Esm2(layers, width),
-                {"input_ids": (batch, length), "attention_mask": (batch, length)}, dynamic=True)
+    layers, width, heads = {"small": (2, 16, 2), "8M": (6, 320, 20), "650M": (33, 1280, 20)}[name]
+    return Case(f"ESM-2 {name} B{batch} L{length}", lambda: language_models.Esm2(layers, width, heads),
+                {"input_ids": (batch, length), "attention_mask": (batch, length)}, TOKENS, dynamic=True)
+
+
+def prott5(name, batch, length):
+    sizes = {"small": (2, 16, 2, 8, 32), "XL": (24, 1024, 32, 128, 16384)}[name]
+    return Case(f"ProtT5 {name} encoder B{batch} L{length}", lambda: language_models.ProtT5(*sizes),
+                {"input_ids": (batch, length), "attention_mask": (batch, length)}, TOKENS, dynamic=True)
+
+
+def msa_transformer(name, batch, depth, length):
+    sizes = {"small": (2, 16, 2, 32, 8), "100M": (12, 768, 12)}[name]
+    return Case(f"MSA Transformer {name} B{batch} S{depth} L{length}", lambda: language_models.MsaTransformer(*sizes),
+                {"input_ids": (batch, depth, length), "attention_mask": (batch, depth, length)}, ALIGNMENT, dynamic=True)
 
 
 CASES = {
@@ -98,8 +105,28 @@ CASES = {
     "round_outer_product_mean": outer_product_mean(4, 16, 256, 192, 64),
 }
 
+# To be exported; no rows of the benchmarks' table.
+MORE_CASES = {
+    "evoformer_2_blocks": evoformer(128, 256, blocks=2),
+    "prott5_xl_b1_l256": prott5("XL", 1, 256),
+    "msa_transformer_s64_l256": msa_transformer("100M", 1, 64, 256),
+}
+
 # A shape that fits no tile, and the round one beside it: the share of the device's limit is to hold.
 ODD_CASES = {"odd_msa_row": "round_msa_row", "odd_outer_product_mean": "round_outer_product_mean", "odd_axial": "axial"}
+
+
+# Of each structure one that is small enough to be recorded with its weights, by batch, depth and length.
+SMALL_CASES = {
+    "msa_row": lambda batch, depth, length: msa_row(batch, depth, length, 16, 2, 8),
+    "outer_product_mean": lambda batch, depth, length: outer_product_mean(batch, depth, length, 16, 8, 8),
+    "axial": lambda batch, depth, length: axial(batch, depth, 16, 2, columns=length),
+    "evoformer_2_blocks": lambda batch, depth, length: evoformer(
+        depth, length, batch, blocks=2, channels=(16, 16), num_heads=2, outer_channels=8),
+    "esm2": lambda batch, _, length: esm2("small", batch, length),
+    "prott5": lambda batch, _, length: prott5("small", batch, length),
+    "msa_transformer": lambda batch, depth, length: msa_transformer("small", batch, depth, length),
+}
 
 
 def make_inputs(case, seed=0):

@@ -141,15 +141,16 @@ class Transition(nn.Sequential):
 class EvoformerBlock(nn.Module):
     """msa (B, S, N, C), pair (B, N, N, Cz), msa_mask (B, S, N), pair_mask (B, N, N) to the new msa and pair"""
 
-    def __init__(self, msa_channels=256, pair_channels=128, num_heads=8):
+    def __init__(self, msa_channels=256, pair_channels=128, num_heads=8, outer_channels=32):
         super().__init__()
         self.row, self.column = MsaRowAttention(msa_channels, pair_channels, num_heads), MsaColumnAttention(
             msa_channels, num_heads)
         self.msa_transition, self.pair_transition = Transition(msa_channels), Transition(pair_channels)
-        self.outer = OuterProductMean(msa_channels, pair_channels)
-        self.outgoing = TriangleMultiplication(pair_channels)
-        self.incoming = TriangleMultiplication(pair_channels, outgoing=False)
-        self.starting, self.ending = TriangleAttention(pair_channels), TriangleAttention(pair_channels)
+        self.outer = OuterProductMean(msa_channels, pair_channels, outer_channels)
+        self.outgoing, self.incoming = (
+            TriangleMultiplication(pair_channels, pair_channels, outgoing) for outgoing in (True, False))
+        self.starting, self.ending = (
+            TriangleAttention(pair_channels, head_width=pair_channels // 4) for _ in range(2))
 
     def forward(self, msa, pair, msa_mask, pair_mask):
         msa = msa + self.row(msa, pair, msa_mask)
@@ -161,3 +162,16 @@ class EvoformerBlock(nn.Module):
         pair = pair + self.starting(pair, pair_mask)
         pair = pair + self.ending(pair.transpose(1, 2), pair_mask.transpose(1, 2)).transpose(1, 2)
         return msa, pair + self.pair_transition(pair)
+
+
+class EvoformerStack(nn.Module):
+    """Blocks one behind the other; as EvoformerBlock."""
+
+    def __init__(self, num_blocks, *sizes, **options):
+        super().__init__()
+        self.blocks = nn.ModuleList(EvoformerBlock(*sizes, **options) for _ in range(num_blocks))
+
+    def forward(self, msa, pair, msa_mask, pair_mask):
+        for block in self.blocks:
+            msa, pair = block(msa, pair, msa_mask, pair_mask)
+        return msa, pair
