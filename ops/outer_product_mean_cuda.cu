@@ -14,6 +14,7 @@ constexpr Kernel kKernels[] = {
      .in_place = 1u << 5},
     {.name = "fma",
      .declines = As<ops::OuterProductMean>::fn<cuda::outer_product_fma_declines>,
+     .scratch_bytes = As<ops::OuterProductMean>::fn<cuda::outer_product_fma_scratch>,
      .run = As<ops::OuterProductMean>::fn<cuda::run_outer_product_fma>,
      .in_place = 1u << 5},
     {.name = "pairs", .run = As<ops::OuterProductMean>::fn<cuda::run_outer_product_pairs>, .in_place = 1u << 5},

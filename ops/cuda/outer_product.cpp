@@ -40,6 +40,14 @@ OuterProduct outer_product_of(const ops::OuterProductMean& op, const KernelArgs&
   return p;
 }
 
+bool is_small_outer_product(const Case& c) {
+  constexpr double kSmall = 5e8;  // operations
+  const Shape &a = c.in[0].type->shape, &b = c.in[1].type->shape, &y = c.out[0].type->shape;
+  double count = 2;
+  for (const int64_t size : {y[0], y[1], y[2], a[3] * b[3], a[1] + y[3]}) count *= static_cast<double>(size);
+  return count < kSmall;
+}
+
 const char* outer_product_vectors_decline(const Case& c) {
   if (!is_vectors(c.in[0]) || !is_vectors(c.in[1])) return "channels of a or b are no whole vectors of 16 bytes";
   if (!is_vectors(c.in[2])) return "rows of weight are no whole vectors of 16 bytes";

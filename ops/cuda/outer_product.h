@@ -25,11 +25,15 @@ OuterProduct outer_product_of(const ops::OuterProductMean& op, const KernelArgs&
 // Why rows of a, b, weight and y cannot be moved 16 bytes an access, or null.
 const char* outer_product_vectors_decline(const Case& c);
 
+// Whether multiply-adds in fp32 are done before the kernels for matrix units have filled their ring: by times of an H200.
+bool is_small_outer_product(const Case& c);
+
 // One pair (i, j) a block: takes every case.
 void run_outer_product_pairs(const ops::OuterProductMean& op, const KernelArgs& args);
 
-// f32 by multiply-adds: C2 is at most 32.
+// By multiply-adds in fp32: C2 is at most 32. Factors of 16 bits, of small cases, are widened in scratch.
 const char* outer_product_fma_declines(const ops::OuterProductMean& op, const Case& c);
+size_t outer_product_fma_scratch(const ops::OuterProductMean& op, const Case& c);
 void run_outer_product_fma(const ops::OuterProductMean& op, const KernelArgs& args);
 
 // tf32, tf32x3, bf16 and f16 by Hopper's matrix units: C2 is at most 32. The operands' tiles are laid out in scratch.

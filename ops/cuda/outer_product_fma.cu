@@ -1,4 +1,5 @@
 #include "ops/cuda/async_copy.cuh"
+#include "ops/cuda/element.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/outer_product.h"
 #include "runtime/core/dtype.h"
@@ -28,16 +29,19 @@ constexpr int kSide = 128;  // rows (i, c) and columns (j, e) of a block's produ
 template <class Tile>
 constexpr size_t kSharedBytes = sizeof(float) * (kStages * Tile::kStageFloats + Tile::kPairs * Tile::kDepth);
 
+// T: what all but the factors are.
+template <class T>
 struct Operands {
-  const float *a, *b, *weight, *bias, *norm, *residual;
-  float* y;
+  const float *a, *b, *weight;
+  const T *bias, *norm, *residual;
+  T* y;
 };
 
 // The block's place and the loads of its stages.
-template <class Tile>
+template <class T, class Tile>
 struct Loader {
   const OuterProduct& p;
-  const Operands& in;
+  const Operands<T>& in;
   int64_t n, i, j, channel;  // the block's first
   // This thread's four neighbouring values of a (but for the chunk's first c) and of b at s = 0.
   const float *a = nullptr, *b = nullptr;
@@ -146,39 +150,40 @@ __device__ void project_stage(const float* products, const float* weight, int pa
   }
 }
 
-template <class Tile>
-__device__ void store_quad(const OuterProduct& p, const Operands& in, const Loader<Tile>& at, int pair, int channel,
-                           float4 sum) {
+template <class T, class Tile>
+__device__ void store_quad(const OuterProduct& p, const Operands<T>& in, const Loader<T, Tile>& at, int pair,
+                           int channel, float4 sum) {
   const int64_t i = at.i + pair / Tile::kColumns, j = at.j + pair % Tile::kColumns, n = at.n;
   const int64_t c = at.channel + channel;
   if (i >= p.rows || j >= p.columns || c >= p.channels) return;
   float factor = static_cast<float>(p.scale);
-  if (in.norm != nullptr) factor /= in.norm[n * p.norm[0] + i * p.norm[1] + j * p.norm[2]];
+  if (in.norm != nullptr) factor /= widen(in.norm[n * p.norm[0] + i * p.norm[1] + j * p.norm[2]]);
   float value[4] = {sum.x * factor, sum.y * factor, sum.z * factor, sum.w * factor};
-  const float* residual = in.residual == nullptr ? nullptr
-                                                 : in.residual + n * p.residual[0] + i * p.residual[1] +
-                                                       j * p.residual[2] + c * p.residual[3];
+  const T* residual = in.residual == nullptr
+                          ? nullptr
+                          : in.residual + n * p.residual[0] + i * p.residual[1] + j * p.residual[2] + c * p.residual[3];
+  Pack<T, 4> quad;
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
-    if (in.bias != nullptr) value[q] += in.bias[(c + q) * p.bias];
-    if (residual != nullptr) value[q] += residual[q * p.residual[3]];
+    if (in.bias != nullptr) value[q] += widen(in.bias[(c + q) * p.bias]);
+    if (residual != nullptr) value[q] += widen(residual[q * p.residual[3]]);
+    quad.v[q] = narrow<T>(value[q]);
   }
-  *reinterpret_cast<float4*>(in.y + n * p.y[0] + i * p.y[1] + j * p.y[2] + c) =
-      make_float4(value[0], value[1], value[2], value[3]);
+  *reinterpret_cast<Pack<T, 4>*>(in.y + n * p.y[0] + i * p.y[1] + j * p.y[2] + c) = quad;
 }
 
 // A block makes the products of kSide rows (i, c) and kSide columns (j, e), summed over s in registers, lays them out by
 // pair in shared memory and multiplies them by the weight; then the next kLeft values of c. 256 threads, 160 KiB of
 // shared memory. Rows of a, b, weight and y are whole 16-byte vectors.
-template <class Tile>
+template <class T, class Tile>
 __global__ void __launch_bounds__(kBlock, 1)
-    outer_product_fma(const __grid_constant__ OuterProduct p, const __grid_constant__ Operands in) {
+    outer_product_fma(const __grid_constant__ OuterProduct p, const __grid_constant__ Operands<T> in) {
   extern __shared__ float4 shared_vectors[];
   float* stages = reinterpret_cast<float*>(shared_vectors);
   float* products = stages + kStages * Tile::kStageFloats;  // (kPairs, kDepth)
   int64_t block = blockIdx.x;
   const int64_t across = ceil_div(p.columns, Tile::kColumns), down = ceil_div(p.rows, Tile::kRows);
-  Loader<Tile> loader{p, in};
+  Loader<T, Tile> loader{p, in};
   loader.j = block % across * Tile::kColumns, block /= across;
   loader.i = block % down * Tile::kRows, block /= down;
   const int64_t wide = ceil_div(p.channels, Tile::kChannels);
@@ -256,7 +261,7 @@ __global__ void __launch_bounds__(kBlock, 1)
       const float4 more = *reinterpret_cast<const float4*>(products + k * kSums + at);
       sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
     }
-    store_quad(p, in, loader, at / Tile::kChannels, at % Tile::kChannels, sum);
+    store_quad<T, Tile>(p, in, loader, at / Tile::kChannels, at % Tile::kChannels, sum);
   }
 }
 
@@ -266,44 +271,124 @@ int64_t num_blocks(const OuterProduct& p) {
          ceil_div(p.channels, Tile::kChannels);
 }
 
-template <class Tile>
-void launch(const OuterProduct& p, const Operands& in, cudaStream_t stream) {
+template <class T, class Tile>
+void launch(const OuterProduct& p, const Operands<T>& in, cudaStream_t stream) {
   static_assert(Tile::kSplit * Tile::kPairs * Tile::kChannels <= Tile::kPairs * Tile::kDepth);
-  cudaFuncSetAttribute(outer_product_fma<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Tile>);
-  outer_product_fma<Tile><<<blocks_for(num_blocks<Tile>(p), 1), kBlock, kSharedBytes<Tile>, stream>>>(p, in);
+  cudaFuncSetAttribute(outer_product_fma<T, Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Tile>);
+  outer_product_fma<T, Tile><<<blocks_for(num_blocks<Tile>(p), 1), kBlock, kSharedBytes<Tile>, stream>>>(p, in);
 }
 
 // Wide tiles where they fill the device's multiprocessors.
 template <int kChannels>
-void launch_widest(const OuterProduct& p, const Operands& in, cudaStream_t stream) {
+void launch_widest(const OuterProduct& p, const Operands<float>& in, cudaStream_t stream) {
   int device = 0, processors = 1;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (num_blocks<Tile<16, kChannels>>(p) >= processors)
-    launch<Tile<16, kChannels>>(p, in, stream);
+    launch<float, Tile<16, kChannels>>(p, in, stream);
   else
-    launch<Tile<4, kChannels>>(p, in, stream);
+    launch<float, Tile<4, kChannels>>(p, in, stream);
+}
+
+template <class T>
+Operands<T> operands_of(const KernelArgs& args) {
+  const auto factor = [&](size_t i) { return static_cast<const float*>(args.in[i].data); };
+  const auto other = [&](size_t i) { return args.has(i) ? static_cast<const T*>(args.in[i].data) : nullptr; };
+  return {factor(0), factor(1), factor(2), other(3), other(4), other(5), static_cast<T*>(args.out[0].data)};
+}
+
+// The factors in 16 bits, and where they stand in fp32, dense: a, then b, then weight.
+struct Factors {
+  const void *a, *b, *weight;
+  float* wide;
+  int64_t a_elements, b_elements, weight_elements;
+
+  int64_t elements() const { return a_elements + b_elements + weight_elements; }
+};
+
+// A thread widens eight neighbouring elements.
+template <class T>
+__global__ void __launch_bounds__(kBlock) widen_factors(const __grid_constant__ OuterProduct p, Factors factors) {
+  const int64_t first = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * 8;
+  int64_t at = first;
+  const void* from = factors.a;
+  if (at < factors.a_elements) {
+    const int64_t c = at % p.left, n = at / p.left % p.rows, s = at / p.left / p.rows % p.depth;
+    at = at / p.left / p.rows / p.depth * p.a[0] + s * p.a[1] + n * p.a[2] + c;
+  } else if ((at -= factors.a_elements) < factors.b_elements) {
+    const int64_t c = at % p.right, n = at / p.right % p.columns, s = at / p.right / p.columns % p.depth;
+    at = at / p.right / p.columns / p.depth * p.b[0] + s * p.b[1] + n * p.b[2] + c;
+    from = factors.b;
+  } else if ((at -= factors.b_elements) < factors.weight_elements) {
+    at = at / p.channels * p.weight[0] + at % p.channels;
+    from = factors.weight;
+  } else {
+    return;
+  }
+  const auto values = *reinterpret_cast<const Pack<T, 8>*>(static_cast<const T*>(from) + at);
+#pragma unroll
+  for (int k = 0; k < 8; k += 4)
+    *reinterpret_cast<float4*>(factors.wide + first + k) =
+        make_float4(widen(values.v[k]), widen(values.v[k + 1]), widen(values.v[k + 2]), widen(values.v[k + 3]));
+}
+
+Factors factors_of(const OuterProduct& p) {
+  return {nullptr,
+          nullptr,
+          nullptr,
+          nullptr,
+          p.batch * p.depth * p.rows * p.left,
+          p.batch * p.depth * p.columns * p.right,
+          p.left * p.right * p.channels};
+}
+
+// 16 bits: the same sums in fp32, over factors that are widened first.
+template <class T>
+void run_widened(OuterProduct p, const KernelArgs& args) {
+  Factors factors = factors_of(p);
+  factors.a = args.in[0].data, factors.b = args.in[1].data, factors.weight = args.in[2].data;
+  factors.wide = static_cast<float*>(args.scratch);
+  widen_factors<T><<<blocks_for(factors.elements(), kBlock * 8), kBlock, 0, stream_of(args)>>>(p, factors);
+  Operands<T> in = operands_of<T>(args);
+  in.a = factors.wide;
+  in.b = in.a + factors.a_elements;
+  in.weight = in.b + factors.b_elements;
+  p.a[2] = p.left, p.a[1] = p.rows * p.left, p.a[0] = p.depth * p.a[1];
+  p.b[2] = p.right, p.b[1] = p.columns * p.right, p.b[0] = p.depth * p.b[1];
+  p.weight[0] = p.channels;
+  if (p.channels > 64)
+    launch<T, Tile<4, 128>>(p, in, stream_of(args));
+  else
+    launch<T, Tile<4, 64>>(p, in, stream_of(args));
 }
 
 }  // namespace
 
 const char* outer_product_fma_declines(const ops::OuterProductMean&, const Case& c) {
-  if (c.out[0].type->dtype != DType::kF32) return "an operand is not f32";
+  const DType dtype = c.out[0].type->dtype;
+  if (dtype == DType::kF64) return "f64";
+  if (dtype != DType::kF32 && !is_small_outer_product(c)) return "so many sums take less time by matrix units";
   if (c.in[1].type->shape[3] > Tile<16, 128>::kRight) return "C2 is over 32";
   if (c.device.shared_memory_bytes < kSharedBytes<Tile<4, 128>>) return "the device has too little shared memory";
   return outer_product_vectors_decline(c);
 }
 
+size_t outer_product_fma_scratch(const ops::OuterProductMean&, const Case& c) {
+  if (c.out[0].type->dtype == DType::kF32) return 0;
+  const Shape &a = c.in[0].type->shape, &b = c.in[1].type->shape, &y = c.out[0].type->shape;
+  return static_cast<size_t>(factors_of({a[0], a[1], a[2], b[2], a[3], b[3], y[3]}).elements()) * sizeof(float);
+}
+
 void run_outer_product_fma(const ops::OuterProductMean& op, const KernelArgs& args) {
   const OuterProduct p = outer_product_of(op, args);
   if (p.num_pairs() == 0 || p.channels == 0) return;
-  const auto operand = [&](size_t i) { return args.has(i) ? static_cast<const float*>(args.in[i].data) : nullptr; };
-  const Operands in{
-      operand(0), operand(1), operand(2), operand(3), operand(4), operand(5), static_cast<float*>(args.out[0].data)};
+  const DType dtype = args.out[0].type.dtype;
+  if (dtype == DType::kBF16) return run_widened<BF16>(p, args);
+  if (dtype == DType::kF16) return run_widened<F16>(p, args);
   if (p.channels > 64)
-    launch_widest<128>(p, in, stream_of(args));
+    launch_widest<128>(p, operands_of<float>(args), stream_of(args));
   else
-    launch_widest<64>(p, in, stream_of(args));
+    launch_widest<64>(p, operands_of<float>(args), stream_of(args));
 }
 
 }  // namespace plica::cuda

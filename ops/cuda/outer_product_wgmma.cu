@@ -330,17 +330,6 @@ auto visit_format(DType dtype, bool three, Fn&& fn) {
 
 bool wants_three(const Case& c) { return c.precision == Precision::kTf32x3; }
 
-// Whether multiply-adds in fp32 are done before these kernels have filled their ring: by times of an H200.
-bool is_small(const Case& c) {
-  constexpr double kSmall = 5e8;  // operations
-  double sums = 2;
-  for (int64_t size :
-       {c.out[0].type->shape[0], c.out[0].type->shape[1], c.out[0].type->shape[2],
-        c.in[0].type->shape[3] * c.in[1].type->shape[3], c.in[0].type->shape[1] + c.out[0].type->shape[3]})
-    sums *= static_cast<double>(size);
-  return sums < kSmall;
-}
-
 size_t scratch_of(const Arranged& to) { return to.a_bytes + to.b_bytes + to.weight_bytes + 1024; }
 
 }  // namespace
@@ -350,7 +339,7 @@ const char* outer_product_wgmma_declines(const ops::OuterProductMean& op, const 
   if (c.device.compute_capability / 10 != 9) return "the device is not of compute capability 9";
   if (dtype == DType::kF64) return "f64";
   if (dtype == DType::kF32 && c.precision != Precision::kTf32 && !wants_three(c)) return "fp32 is strict";
-  if (dtype == DType::kF32 && is_small(c) && outer_product_fma_declines(op, c) == nullptr)
+  if (is_small_outer_product(c) && outer_product_fma_declines(op, c) == nullptr)
     return "so few sums take less time in fp32";
   if (c.in[1].type->shape[3] > kRight) return "C2 is over 32";
   if (c.device.shared_memory_bytes < shared_bytes(kMostSlabs)) return "the device has too little shared memory";
