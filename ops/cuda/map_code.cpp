@@ -1,5 +1,6 @@
 #include "ops/cuda/map_code.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -14,6 +15,20 @@ using ops::Instruction;
 
 bool is_small(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kBool;
+}
+
+bool is_index(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+
+// Whether input `index`, an integer, is only asked for as f32 or as bool: both are the same of the nearest f32.
+bool is_read_as_float(const ops::Program& program, size_t index) {
+  return std::all_of(program.instructions.begin(), program.instructions.end(), [&](const Instruction& instruction) {
+    const auto operands = std::array<int, 3>{instruction.a, instruction.b, instruction.c};
+    const auto count = static_cast<size_t>(ops::def_of(instruction.fn).num_inputs);
+    const bool reads =
+        std::find(operands.begin(), operands.begin() + count, static_cast<int>(index)) != operands.begin() + count;
+    return !reads ||
+           (instruction.fn == Fn::kCast && (instruction.dtype == DType::kF32 || instruction.dtype == DType::kBool));
+  });
 }
 
 bool is_bitwise(Fn fn) {
@@ -32,9 +47,9 @@ MapRound round_of(DType dtype) {
 
 class Translator {
  public:
-  // `wide`: inputs count as f32 beside immediates.
-  Translator(const ops::Program& program, const Case& c, bool wide)
-      : program_(program), num_inputs_(program.num_inputs), wide_(wide) {
+  // `wide`: inputs count as f32 beside immediates. `as_float`: of each input, whether it may be an integer.
+  Translator(const ops::Program& program, const Case& c, bool wide, std::vector<bool> as_float)
+      : program_(program), num_inputs_(program.num_inputs), wide_(wide), as_float_(std::move(as_float)) {
     for (const Operand& operand : c.in) dtypes_.push_back(operand.type->dtype);
     for (const Instruction& instruction : program.instructions) dtypes_.push_back(instruction.dtype);
     slot_of_.assign(program.instructions.size(), kNone);
@@ -44,8 +59,10 @@ class Translator {
 
   const char* why() const {
     if (num_inputs_ > kMapInputs) return "more than 8 inputs";
-    for (DType dtype : dtypes_)
-      if (!is_small(dtype)) return "values that fp32 does not hold";
+    for (size_t i = 0; i < dtypes_.size(); ++i) {
+      const bool as_float = i < static_cast<size_t>(num_inputs_) && is_index(dtypes_[i]) && as_float_[i];
+      if (!is_small(dtypes_[i]) && !as_float) return "values that fp32 does not hold";
+    }
     for (const Instruction& instruction : program_.instructions) {
       if (is_bitwise(instruction.fn)) return "functions of bits";
       if (instruction.dtype == DType::kBool && ops::def_of(instruction.fn).result == FnResult::kSame)
@@ -179,6 +196,7 @@ class Translator {
   const ops::Program& program_;
   int num_inputs_;
   bool wide_;
+  std::vector<bool> as_float_;
   std::vector<DType> dtypes_;
   std::vector<uint8_t> slot_of_;  // one an instruction
   std::vector<int> last_use_;
@@ -201,8 +219,12 @@ ops::Program without_widening(const ops::Program& program, const Case& c) {
     Instruction instruction = program.instructions[k];
     dtypes.push_back(instruction.dtype);
     const bool last = k + 1 == program.instructions.size();
+    const auto widens = [&](int from) {
+      const DType dtype = dtypes[static_cast<size_t>(from)];
+      return is_small(dtype) || (from < program.num_inputs && is_index(dtype));
+    };
     if (instruction.fn == Fn::kCast && instruction.dtype == DType::kF32 && !last && instruction.a >= 0 &&
-        is_small(dtypes[static_cast<size_t>(instruction.a)])) {
+        widens(instruction.a)) {
       stands_for.push_back(stands_for[static_cast<size_t>(instruction.a)]);
       continue;
     }
@@ -216,7 +238,9 @@ ops::Program without_widening(const ops::Program& program, const Case& c) {
 
 std::optional<MapProgram> translate(const ops::Program& program, const Case& c, const char** why) {
   const ops::Program plain = without_widening(program, c);
-  Translator translator(plain, c, plain.instructions.size() < program.instructions.size());
+  std::vector<bool> as_float;
+  for (size_t i = 0; i < c.in.size(); ++i) as_float.push_back(is_read_as_float(program, i));
+  Translator translator(plain, c, plain.instructions.size() < program.instructions.size(), std::move(as_float));
   MapProgram out;
   *why = translator.why();
   if (*why == nullptr) *why = translator.run(out);

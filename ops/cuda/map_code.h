@@ -34,10 +34,10 @@ struct MapProgram {
   MapCode codes[kMapCodes];
 };
 
-// The program without casts of 16 bits or bool to f32: values are computed in fp32 anyway.
+// The program without casts to f32 of 16 bits, bool or integers that are inputs: values are computed in fp32 anyway.
 ops::Program without_widening(const ops::Program& program, const Case& c);
 
-// A program whose values are all f32, f16, bf16 or bool, as codes. `why` says what does not fit, where it returns none.
+// A program whose values are all f32, f16, bf16 or bool, but for inputs i32 or i64 that become f32 or bool, as codes. `why` says what does not fit, where it returns none.
 std::optional<MapProgram> translate(const ops::Program& program, const Case& c, const char** why);
 
 }  // namespace plica::cuda

@@ -203,7 +203,8 @@ void run_map_program(const MapProgram& program, const KernelArgs& args) {
   for (int i = 0; i < map.num_inputs; ++i)
     all_small &= size_of(map.in[i].dtype) <= 2 || map.in[i].stride[map.rank - 1] == 0;
   constexpr std::array kWidths{8, 4, 1};
-  switch (set_width(map, std::span(kWidths).subspan(all_small ? 0 : 1))) {
+  constexpr int64_t kFew = 1 << 16;  // elements: threads with less to do for each step are done sooner
+  switch (set_width(map, std::span(kWidths).subspan(map.count <= kFew ? 2 : all_small ? 0 : 1))) {
     case 8:
       if (keeps_values(program)) return launch<8, 1, kMapSlots>(map, program, stream_of(args));
       return launch<8, 1, 0>(map, program, stream_of(args));

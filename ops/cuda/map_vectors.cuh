@@ -118,6 +118,17 @@ __device__ void load_typed(const MapVectors& map, const MapOperand& operand, con
   }
 }
 
+// i32 or i64, element by element.
+template <int V, int kRank>
+__device__ void load_integers(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
+                              float* value) {
+  const int64_t step = operand.stride[kRank == 1 ? 0 : map.rank - 1], at = place.offset(map, operand);
+#pragma unroll
+  for (int j = 0; j < V; ++j)
+    if (j < place.valid)
+      value[j] = static_cast<float>(read_index(operand.data, at + j * step, operand.dtype == DType::kI64));
+}
+
 // V values of an input as fp32.
 template <int V, int kRank>
 __device__ void load_vector(const MapVectors& map, const MapOperand& operand, const MapPlace<kRank>& place,
@@ -126,6 +137,8 @@ __device__ void load_vector(const MapVectors& map, const MapOperand& operand, co
     case DType::kF32: return load_typed<float, V>(map, operand, place, value);
     case DType::kF16: return load_typed<F16, V>(map, operand, place, value);
     case DType::kBF16: return load_typed<BF16, V>(map, operand, place, value);
+    case DType::kI32:
+    case DType::kI64: return load_integers<V>(map, operand, place, value);
     default: return load_typed<uint8_t, V>(map, operand, place, value);
   }
 }

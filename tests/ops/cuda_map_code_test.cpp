@@ -106,5 +106,12 @@ TEST(MapCode, SaysWhatDoesNotFit) {
                "more than 4 values at once");
 }
 
+TEST(MapCode, ReadsIntegersThatBecomeFloats) {
+  EXPECT_TRUE(translation("Sub(1,Div(Cast(x0),Cast(x1)))", DType::kI64).program);
+  EXPECT_TRUE(translation("Cast:bool(x0)", DType::kI32).program);
+  EXPECT_STREQ(translation("Equal:bool(x0,32)", DType::kI64).why, "values that fp32 does not hold");
+  EXPECT_STREQ(translation("Cast:bf16(x0)", DType::kI64).why, "values that fp32 does not hold");
+}
+
 }  // namespace
 }  // namespace plica::cuda
