@@ -244,15 +244,19 @@ Result<std::unique_ptr<CapturedPlan>> QueuedRunner::capture(bool in_place) {
 
 Status QueuedRunner::enqueue(const std::vector<bool>& in_place, CapturedPlan* captured, bool marked) {
   const ReadyPlan& ready = *ready_.front();
-  const size_t num_inputs = ready.plan->inputs.size();
   place_ports(in_place);
-  for (size_t i = 0; i < num_inputs; ++i)
-    if (!in_place[i] && ready.plan->input_places[i].kind != Place::Kind::kAbsent)
-      PLICA_CHECK(enqueue_copy(i, captured));
+  PLICA_CHECK(enqueue_inputs(in_place, captured));
   const bool branches = (captured != nullptr || marked) && !ready.plan->waits.empty();
   PLICA_CHECK(branches ? enqueue_branches(marked) : enqueue_steps(marked));
-  for (size_t i = num_inputs; i < ports_.size(); ++i)
+  for (size_t i = ready.plan->inputs.size(); i < ports_.size(); ++i)
     if (!in_place[i]) PLICA_CHECK(enqueue_copy(i, captured));
+  return {};
+}
+
+Status QueuedRunner::enqueue_inputs(const std::vector<bool>& in_place, CapturedPlan* captured) {
+  const Plan& plan = *ready_.front()->plan;
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    if (!in_place[i] && plan.input_places[i].kind != Place::Kind::kAbsent) PLICA_CHECK(enqueue_copy(i, captured));
   return {};
 }
 
@@ -332,6 +336,8 @@ Status QueuedRunner::time_steps(std::span<double> step_ms) {
       for (int k = 0; k < kTimedRepeats; ++k) PLICA_CHECK(enqueue_step(i));
       return {};
     }));
+    PLICA_CHECK(
+        enqueue_inputs(ports_in_place(), nullptr));  // indices that later steps have written over would be faults
     PLICA_CHECK(queue_->launch(*graph));
     PLICA_CHECK(queue_->mark(begin));
     PLICA_CHECK(queue_->launch(*graph));

@@ -47,6 +47,7 @@ class QueuedRunner final : public PlanRunner {
   // One run: copies in, steps, copies out. With `captured` it becomes a graph, whose copies are noted there; with `marked`,
   // in a graph too, step i is between marks 2 i and 2 i + 1.
   Status enqueue(const std::vector<bool>& in_place, CapturedPlan* captured, bool marked = false);
+  Status enqueue_inputs(const std::vector<bool>& in_place, CapturedPlan* captured);
   Status enqueue_steps(bool marked);
   Status enqueue_branches(bool marked);
   Status enqueue_copy(size_t port, CapturedPlan* captured);
