@@ -4,6 +4,7 @@
 #include "graph/passes/passes.h"
 #include "ops/op.h"
 #include "ops/pointwise.h"
+#include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
@@ -29,6 +30,15 @@ bool is_widening(const Graph& graph, NodeId id) {
   return from == DType::kF16 || from == DType::kBF16;
 }
 
+// A comparison or a cast of few values of one tensor takes less time than to pass its result on.
+bool is_sooner_done_again(const Graph& graph, NodeId id) {
+  constexpr int64_t kFew = 4096;
+  const Node& node = graph.node(id);
+  const auto result = ops::def_of(fn_of(*node.op)).result;
+  if (result != ops::FnResult::kBool && result != ops::FnResult::kCast) return false;
+  return num_elements(graph.type(node.outputs[0]).shape) <= kFew && num_map_inputs(graph, {&id, 1}) == 1;
+}
+
 // A producer that would be computed for each element of the group and for no more: of the group's own shape.
 NodeId next_inner(const Graph& graph, const std::vector<NodeId>& group) {
   const Shape& shape = graph.type(graph.node(group.front()).outputs[0]).shape;
@@ -38,7 +48,7 @@ NodeId next_inner(const Graph& graph, const std::vector<NodeId>& group) {
       const bool fits = is_primitive(graph, producer) &&
                         (graph.type(input).shape == shape || is_widening(graph, producer)) &&
                         std::find(group.begin(), group.end(), producer) == group.end();
-      if (fits && is_inner(graph, group, producer)) {
+      if (fits && (is_inner(graph, group, producer) || is_sooner_done_again(graph, producer))) {
         std::vector<NodeId> larger = group;
         larger.push_back(producer);
         if (num_map_inputs(graph, larger) <= kMaxMapInputs) return producer;
