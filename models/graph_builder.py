@@ -22,6 +22,10 @@ class GraphBuilder:
             self._constants[name] = numpy_helper.from_array(np.asarray(array, order="C"), name)
         return name
 
+    def array(self, name):
+        """The weight itself, to make a constant of."""
+        return self._weights[name]
+
     def weight(self, name):
         return self.constant(name, self._weights[name])
 
@@ -38,6 +42,12 @@ class GraphBuilder:
         self._nodes.append(helper.make_node(op_type, inputs, [output], name=name, **attributes))
         return output
 
+    def top_k(self, x, count, **attributes):
+        """The values and their places along an axis."""
+        values = self.node("TopK", x, count, **attributes)
+        self._nodes[-1].output.append(f"{values}_places")
+        return values, f"{values}_places"
+
     def linear(self, x, prefix, output=None):
         """x W^T + b, as the exporters spell it on a 3-D x: MatMul with the transposed weight, Add."""
         weight = self.constant(f"{prefix}.weight_transposed", self._weights[f"{prefix}.weight"].T)
@@ -46,6 +56,12 @@ class GraphBuilder:
     def layer_norm(self, x, prefix, epsilon, output=None):
         scale, bias = self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")
         return self.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon, output=output)
+
+    def gelu(self, x):
+        """x/2 (1 + erf(x / sqrt 2))"""
+        erf = self.node("Erf", self.node("Div", x, self.scalar("sqrt_two", 2**0.5)))
+        doubled = self.node("Mul", x, self.node("Add", erf, self.scalar("one", 1)))
+        return self.node("Mul", doubled, self.scalar("half", 0.5))
 
     def attention(self, query, key, value, bias, num_heads, head_width):
         """softmax(query key^T / sqrt(head_width) + bias) value for each head.

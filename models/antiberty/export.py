@@ -55,23 +55,17 @@ def attention(g, x, bias, prefix, width):
     return g.linear(context, f"{prefix}.output.dense")
 
 
-def gelu(g, x):
-    """x/2 (1 + erf(x / sqrt 2))"""
-    erf = g.node("Erf", g.node("Div", x, g.scalar("sqrt_two", 2**0.5)))
-    return g.node("Mul", g.node("Mul", x, g.node("Add", erf, g.scalar("one", 1))), g.scalar("half", 0.5))
-
-
 def encoder_layer(g, x, bias, prefix, width, output=None):
     attended = g.node("Add", attention(g, x, bias, f"{prefix}.attention", width), x)
     x = g.layer_norm(attended, f"{prefix}.attention.output.LayerNorm", EPSILON)
-    inner = gelu(g, g.linear(x, f"{prefix}.intermediate.dense"))
+    inner = g.gelu(g.linear(x, f"{prefix}.intermediate.dense"))
     moved = g.node("Add", g.linear(inner, f"{prefix}.output.dense"), x)
     return g.layer_norm(moved, f"{prefix}.output.LayerNorm", EPSILON, output=output)
 
 
 def heads(g, states):
     """Residue logits for every token; species, chain and graft logits from the first token, [CLS]."""
-    residues = gelu(g, g.linear(states, "cls.predictions.transform.dense"))
+    residues = g.gelu(g.linear(states, "cls.predictions.transform.dense"))
     residues = g.layer_norm(residues, "cls.predictions.transform.LayerNorm", EPSILON)
     g.linear(residues, "cls.predictions.decoder", output="logits")
     first = g.node("Gather", states, g.constant("first_token", np.int64(0)), axis=1)

@@ -75,7 +75,8 @@ def prott5(name, batch, length):
 def msa_transformer(name, batch, depth, length):
     sizes = {"small": (2, 16, 2, 32, 8), "100M": (12, 768, 12)}[name]
     return Case(f"MSA Transformer {name} B{batch} S{depth} L{length}", lambda: language_models.MsaTransformer(*sizes),
-                {"input_ids": (batch, depth, length), "attention_mask": (batch, depth, length)}, ALIGNMENT, dynamic=True)
+                {"input_ids": (batch, depth, length), "attention_mask": (batch, depth, length)}, ALIGNMENT,
+                dynamic=True)
 
 
 CASES = {

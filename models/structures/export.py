@@ -3,9 +3,9 @@
     python3 models/structures/export.py NAME FOLDER [--exporter dynamo|torchscript] [--free] [--seed N]
 
 NAME is one of cases.py (`--list` prints them). FOLDER receives NAME.onnx, NAME.npz (inputs) and NAME.expected.npz (what
-PyTorch computes, in fp64 where `--double` is given; left out with `--only-model`). With `--free` batch, depth and length
-are free in the file, as they always are in language models. Weights are random. Needs torch, onnx and onnxscript, and
-transformers for ESM-2 and ProtT5.
+PyTorch computes, in fp64 where `--double` is given; left out with `--only-model`). With `--free` batch, depth and
+length are free in the file, as they always are in language models. Weights are random. Needs torch, onnx and
+onnxscript, and transformers for ESM-2 and ProtT5.
 """
 
 import argparse

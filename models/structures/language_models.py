@@ -1,7 +1,7 @@
-"""Protein language models with random weights: ESM-2 and ProtT5 as the package transformers builds them, and MSA Transformer.
+"""Protein language models with random weights: ESM-2 and ProtT5 of the package transformers, and MSA Transformer.
 
-Shapes: B batch, S sequences of an alignment, L tokens, C channels. input_ids and attention_mask are int64; the mask is 1
-for a token and 0 for padding.
+Shapes: B batch, S sequences of an alignment, L tokens, C channels. input_ids and attention_mask are int64; the mask is
+1 for a token and 0 for padding.
 """
 
 import torch
@@ -24,7 +24,7 @@ class Esm2(nn.Module):
 
 
 class ProtT5(nn.Module):
-    """Elnaggar and others 2021: the encoder of T5, with RMS norms and a relative bias that all layers share. (B, L, C)"""
+    """Elnaggar and others 2021: the encoder of T5, with RMS norms and a relative bias of all layers. (B, L, C)"""
 
     def __init__(self, layers, width, heads, head_width, inner):
         super().__init__()

@@ -36,6 +36,15 @@ class GraphBuilderTest(unittest.TestCase):
         wanted = hidden * self.weights["norm.weight"] + self.weights["norm.bias"]
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
+    def test_gelu_and_the_places_of_the_largest(self):
+        builder = GraphBuilder({})
+        _, places = builder.top_k(builder.gelu("x"), builder.ints("two", 2), axis=-1)
+        builder.node("Identity", places, output="y")
+        model = builder.model("test", [("x", TensorProto.FLOAT, WIDTHS)], [("y", TensorProto.INT64, ["batch", 2])],
+                              opset=17, metadata={})
+        (found,) = ReferenceEvaluator(model).run(None, {"x": np.array([[1, -0.1, -0.7], [-9, 3, 0.5]], np.float32)})
+        np.testing.assert_array_equal(found, [[0, 1], [1, 2]])
+
     def test_attention_looks_where_the_bias_lets_it(self):
         builder = GraphBuilder({})
         keep = np.array([0, -np.inf], np.float32).reshape(1, 1, 1, 2)
