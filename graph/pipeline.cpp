@@ -24,6 +24,7 @@ constexpr Pass kPasses[] = {
     {"merge_projections", merge_projections},
     {"canonicalise_fused", canonicalise},
     {"merge_rotary", merge_rotary},
+    {"merge_masks", merge_masks},
     {"expand_scores", expand_scores, true},
     {"widen_half", widen_half, false, Device::kCpu},
     {"fold_weights", fold_weights},

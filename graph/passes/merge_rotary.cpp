@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "graph/passes/passes.h"
+#include "graph/passes/predicates.h"
 #include "graph/patch.h"
 #include "ops/reshape.h"
 #include "ops/rotary.h"
@@ -20,15 +21,6 @@ struct Heads {
 
   bool operator<(const Heads& other) const { return start < other.start; }
 };
-
-// Whether only one slice of the last axis is taken.
-bool cuts_last_axis(const ops::Slice& slice, const Shape& shape) {
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (slice.steps[i] != 1) return false;
-    if (i + 1 < shape.size() && slice.sizes[i] != shape[i]) return false;
-  }
-  return !shape.empty();
-}
 
 // Whether the table is the same for all heads.
 bool is_shared(const Graph& graph, ValueId table, size_t axis, size_t rank) {

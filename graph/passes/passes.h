@@ -18,6 +18,7 @@ Result<int> fuse_pointwise(Graph& graph, ConstantStore& constants);
 Result<int> fuse_rotary(Graph& graph, ConstantStore& constants);
 Result<int> lower_pointwise(Graph& graph, ConstantStore& constants);
 Result<int> merge_equal(Graph& graph, ConstantStore& constants);
+Result<int> merge_masks(Graph& graph, ConstantStore& constants);
 Result<int> merge_projections(Graph& graph, ConstantStore& constants);
 Result<int> merge_rotary(Graph& graph, ConstantStore& constants);
 Result<int> put_channels_first(Graph& graph, ConstantStore& constants);

@@ -19,4 +19,12 @@ std::vector<int64_t> inverse_perm(const std::vector<int64_t>& perm) {
   return inverse;
 }
 
+bool cuts_last_axis(const ops::Slice& slice, const Shape& shape) {
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (slice.steps[i] != 1) return false;
+    if (i + 1 < shape.size() && slice.sizes[i] != shape[i]) return false;
+  }
+  return !shape.empty();
+}
+
 }  // namespace plica

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "graph/pattern.h"
+#include "ops/slice.h"
 
 namespace plica {
 
@@ -15,5 +16,8 @@ bool is_float_value(const Match& m, std::string_view x);
 bool are_alike(const Match& m, std::string_view a, std::string_view b);
 
 std::vector<int64_t> inverse_perm(const std::vector<int64_t>& perm);
+
+// Whether `slice` of a tensor of `shape` takes neighbouring elements of the last axis and all of the others.
+bool cuts_last_axis(const ops::Slice& slice, const Shape& shape);
 
 }  // namespace plica

@@ -115,6 +115,8 @@ TEST(CudaKernels, OuterProductsOfEveryPrecision) {
           {name, ops::OuterProductMean{scale}, std::move(in), {mode.dtype}, mode.tolerance, mode.precision});
     };
     add("small model", 0.1, {{{2, 8, 32, 32}}, {{2, 8, 32, 32}}, {{1024, 64}}, {{64}}, norm({2, 32, 32, 1})});
+    add("small, positions first", 0.1,
+        {{{1, 16, 20, 32}, Layout::kHeads}, {{1, 16, 24, 32}, Layout::kHeads}, {{1024, 64}}, {{64}}});
     add("many rows", 0.03,
         {{{1, 37, 70, 32}}, {{1, 37, 23, 32}}, {{1024, 128}}, {{128}}, norm({1, 70, 23, 1}), {{1, 70, 23, 128}}});
     add("odd channels", 0.03, {{{1, 129, 9, 20}}, {{1, 129, 13, 24}}, {{480, 72}}, none, norm({1})});
