@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <random>
-#include <sstream>
 #include <vector>
+
+#include "ops/attrs.h"
 
 namespace plica {
 namespace {
@@ -16,12 +17,7 @@ std::string joined(const Shape& sizes, const char* separator) {
   return text;
 }
 
-std::string number(double value) {
-  std::ostringstream text;
-  text.precision(9);
-  text << value;
-  return text.str();
-}
+std::string number(double value) { return to_string(AttrValue(value)); }
 
 constexpr int64_t kPairChannels = 4;
 
@@ -38,13 +34,7 @@ class Writer {
     add("input pair: f32 " + joined({length_, length_, kPairChannels}, "x"));
     std::string x = step("Sin(Mul(x, 0.37))");
     pair_ = step("Cos(Mul(pair, 0.61))");
-    for (int64_t blocks = between(1, 4); blocks > 0; --blocks) {
-      const auto kind = between(0, 5);
-      x = kind == 0                        ? transition(x)
-          : kind == 1                      ? either(norm(x), gated(x))
-          : kind == 2 && lead_.size() == 2 ? outer_product_mean(x)
-                                           : attention(x);
-    }
+    for (int64_t blocks = between(1, 4); blocks > 0; --blocks) x = block(x);
     add("output " + x);
     return {std::move(text_), std::move(structures_)};
   }
@@ -70,9 +60,6 @@ class Writer {
     return made;
   }
 
-  // Both are in the graph, one of them is used: what nobody reads must go without a trace.
-  std::string either(const std::string& a, const std::string&) { return a; }
-
   Shape shape(int64_t columns) const {
     Shape sizes = lead_;
     sizes.push_back(length_);
@@ -80,6 +67,15 @@ class Writer {
     return sizes;
   }
   std::string last_axis() const { return std::to_string(lead_.size() + 1); }
+
+  std::string block(const std::string& x) {
+    switch (between(0, 5)) {
+      case 0: return transition(x);
+      case 1: return chance() ? norm(x) : gated(x);
+      case 2: return lead_.size() == 2 ? outer_product_mean(x) : attention(x);
+      default: return attention(x);
+    }
+  }
 
   // The operands of a commutative operator in one of their orders.
   std::string both(const std::string& op, const std::string& a, const std::string& b) {
