@@ -5,6 +5,18 @@ import onnx
 from onnx import helper, numpy_helper
 
 
+def split_projections(weights):
+    """The weights with each packed projection of nn.MultiheadAttention, (3C, C), as those of query, key and value."""
+    split = {}
+    for name, array in weights.items():
+        if ".in_proj_" not in name:
+            split[name] = array
+            continue
+        prefix, kind = name.split(".in_proj_")
+        split.update(zip((f"{prefix}.{part}.{kind}" for part in ("query", "key", "value")), np.split(array, 3)))
+    return split
+
+
 class GraphBuilder:
     """Collects nodes and constants in the order of the calls; `model()` makes the file's content of them.
 
@@ -62,6 +74,12 @@ class GraphBuilder:
         erf = self.node("Erf", self.node("Div", x, self.scalar("sqrt_two", 2**0.5)))
         doubled = self.node("Mul", x, self.node("Add", erf, self.scalar("one", 1)))
         return self.node("Mul", doubled, self.scalar("half", 0.5))
+
+    def padding_bias(self, ids, pad=0):
+        """0 for a token, minus infinity for padding, of ids (B, L). (B, 1, 1, L)"""
+        padding = self.node("Equal", ids, self.constant("pad", np.int64(pad)))
+        bias = self.node("Where", padding, self.scalar("minus_infinity", -np.inf), self.scalar("nothing", 0))
+        return self.node("Unsqueeze", bias, self.ints("mask_axes", 1, 2))
 
     def attention(self, query, key, value, bias, num_heads, head_width):
         """softmax(query key^T / sqrt(head_width) + bias) value for each head.

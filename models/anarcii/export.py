@@ -19,7 +19,7 @@ from onnx import TensorProto
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import checkpoint  # noqa: E402
-from graph_builder import GraphBuilder  # noqa: E402
+from graph_builder import GraphBuilder, split_projections  # noqa: E402
 
 # Name: checkpoint, chain letters.
 MODELS = {
@@ -45,18 +45,6 @@ def num_layers(weights, part):
     return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith(f"{part}.layers."))
 
 
-def with_split_projections(weights):
-    """The weights with each packed (3C, C) projection as those of query, key and value."""
-    split = {}
-    for name, array in weights.items():
-        if ".in_proj_" not in name:
-            split[name] = array
-            continue
-        prefix, kind = name.split(".in_proj_")
-        split.update(zip((f"{prefix}.{part}.{kind}" for part in ("query", "key", "value")), np.split(array, 3)))
-    return split
-
-
 class Graph:
     """What encoder and step share; B batch, L tokens, C width."""
 
@@ -70,13 +58,6 @@ class Graph:
         g = self.g
         tokens = g.node("Gather", g.weight(f"{self.part}.tok_embedding.weight"), ids, axis=0)
         return g.node("Add", g.node("Mul", tokens, g.scalar("sqrt_width", self.width**0.5)), positions)
-
-    def mask_bias(self, ids):
-        """0 for a token, minus infinity for padding. (B, 1, 1, L)"""
-        g = self.g
-        padding = g.node("Equal", ids, g.constant("pad", np.int64(SPECIAL.index("<PAD>"))))
-        bias = g.node("Where", padding, g.scalar("minus_infinity", -np.inf), g.scalar("nothing", 0))
-        return g.node("Unsqueeze", bias, g.ints("mask_axes", 1, 2))
 
     def attend(self, query, key, value, bias, prefix):
         """From projected query, key and value (B, L, C)."""
@@ -99,7 +80,7 @@ def encoder(weights, metadata):
     length = g.node("Shape", "source_ids", start=1, end=2)
     table = g.weight("encoder.pos_embedding.weight")
     x = graph.embedding("source_ids", g.node("Slice", table, g.ints("zero", 0), length, g.ints("zero", 0)))
-    bias = graph.mask_bias("source_ids")
+    bias = g.padding_bias("source_ids")
     layers = num_layers(weights, "encoder")
     for layer in range(layers):
         prefix = f"encoder.layers.{layer}"
@@ -140,7 +121,7 @@ def step(weights, metadata):
     length = g.node("Shape", "target_ids", start=1, end=2)
     positions = g.node("Gather", g.weight("decoder.pos_embedding.weight"), g.node("Add", length, last), axis=0)
     x = graph.embedding(g.node("Gather", "target_ids", last, axis=1), positions)
-    own_bias, cross_bias = graph.mask_bias("target_ids"), graph.mask_bias("source_ids")
+    own_bias, cross_bias = g.padding_bias("target_ids"), g.padding_bias("source_ids")
     layers = range(num_layers(weights, "decoder"))
     for layer in layers:
         x = decoder_layer(graph, layer, x, own_bias, cross_bias)
@@ -176,8 +157,7 @@ def main():
     parser.add_argument("--model", choices=MODELS, default="antibody", help="which of the package's models [antibody]")
     arguments = parser.parse_args()
     member, chains = MODELS[arguments.model]
-    weights = checkpoint.read_from_wheel(arguments.wheel, f"anarcii/models/{member}")
-    weights = with_split_projections(weights)
+    weights = split_projections(checkpoint.read_from_wheel(arguments.wheel, f"anarcii/models/{member}"))
     with zipfile.ZipFile(arguments.wheel) as archive:
         licence = archive.read(LICENCE).decode()
     metadata = {"source": f"Python package anarcii 2.0.8, {member}", "licence": licence}

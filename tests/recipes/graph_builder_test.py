@@ -9,7 +9,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models"))
-from graph_builder import GraphBuilder  # noqa: E402
+from graph_builder import GraphBuilder, split_projections  # noqa: E402
 
 WIDTHS = ["batch", 3]
 
@@ -44,6 +44,20 @@ class GraphBuilderTest(unittest.TestCase):
                               opset=17, metadata={})
         (found,) = ReferenceEvaluator(model).run(None, {"x": np.array([[1, -0.1, -0.7], [-9, 3, 0.5]], np.float32)})
         np.testing.assert_array_equal(found, [[0, 1], [1, 2]])
+
+    def test_padding_is_minus_infinity(self):
+        builder = GraphBuilder({})
+        builder.node("Identity", builder.padding_bias("x", pad=7), output="y")
+        model = builder.model("test", [("x", TensorProto.INT64, WIDTHS)],
+                              [("y", TensorProto.FLOAT, ["batch", 1, 1, 3])], opset=17, metadata={})
+        (found,) = ReferenceEvaluator(model).run(None, {"x": np.array([[7, 0, 8]])})
+        np.testing.assert_array_equal(found, [[[[-np.inf, 0, 0]]]])
+
+    def test_packed_projections_are_split(self):
+        packed = np.arange(6, dtype=np.float32)
+        split = split_projections({"a.in_proj_bias": packed, "a.out_proj.bias": packed})
+        self.assertEqual(list(split), ["a.query.bias", "a.key.bias", "a.value.bias", "a.out_proj.bias"])
+        np.testing.assert_array_equal(split["a.key.bias"], [2, 3])
 
     def test_attention_looks_where_the_bias_lets_it(self):
         builder = GraphBuilder({})
