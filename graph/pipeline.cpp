@@ -30,6 +30,7 @@ constexpr Pass kPasses[] = {
     {"fold_weights", fold_weights},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
+    {"tile_rows", tile_rows},
 };
 
 constexpr Pass kStoreF32{"store_f32", store_f32}, kStoreBf16{"store_bf16", store_bf16},
@@ -37,6 +38,9 @@ constexpr Pass kStoreF32{"store_f32", store_f32}, kStoreBf16{"store_bf16", store
 
 // Behind all that knows structures, before element-wise chains become programs: casts become part of them.
 constexpr std::string_view kStoringIsBefore = "fuse_pointwise";
+
+// What is found is found by then.
+constexpr std::string_view kCountingIsBefore = "tile_rows";
 
 using Clock = std::chrono::steady_clock;
 
@@ -55,6 +59,16 @@ Status check_skip(const std::vector<std::string>& skip) {
     return Error(Code::kInvalidInput, "no pass '" + name + "' can be skipped, wanted one of: " + names);
   }
   return {};
+}
+
+std::map<std::string, int, std::less<>> count_structures(const Graph& graph) {
+  StructureCounts counts;
+  for (NodeId id : graph.order())
+    if (const Node& node = graph.node(id); node.op->structures != nullptr)
+      node.op->structures(node.attrs.get(), counts);
+  std::map<std::string, int, std::less<>> sums;
+  for (const auto& [name, count] : counts) sums[std::string(name)] += count;
+  return sums;
 }
 
 }  // namespace
@@ -83,6 +97,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
                   *storing);
   passes.insert(passes.end(), options.extra.begin(), options.extra.end());
   for (const Pass& pass : passes) {
+    if (pass.name == kCountingIsBefore) report.structures = count_structures(graph);
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
     const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != Precision::kFile);

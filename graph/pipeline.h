@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,8 @@ struct PassRun {
 
 struct PassReport {
   std::vector<PassRun> passes;
+  std::map<std::string, int, std::less<>>
+      structures;  // {"attention": 2, ...}, each once however many tiles it is computed in
   double ms = 0;
 };
 

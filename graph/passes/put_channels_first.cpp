@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "graph/passes/known_values.h"
 #include "graph/passes/passes.h"
+#include "graph/passes/tiling.h"
 #include "graph/patch.h"
 #include "ops/concat.h"
 #include "ops/mat_mul.h"
@@ -65,7 +65,7 @@ class Tree {
       projections_.push_back(producer);
       return is_plain_projection(graph_, known_, node);
     }
-    if (node.op == &slice_op) return collect(node.inputs[0]);
+    if (node.op == &slice_op) return node.attrs.as<ops::Slice>().steps.back() == 1 && collect(node.inputs[0]);
     if (!is_pointwise(*node.op)) return false;
     const int64_t whole = num_elements_of(graph_, id);
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
@@ -86,7 +86,13 @@ class Tree {
   }
 
   bool holds(NodeId id) const { return seen_.count(id) != 0; }
-  const std::vector<NodeId>& projections() const { return projections_; }
+
+  // Of all projections.
+  int64_t bytes() const {
+    size_t sum = 0;
+    for (NodeId id : projections_) sum += num_bytes(graph_.type(graph_.node(id).outputs[0]));
+    return static_cast<int64_t>(sum);
+  }
 
  private:
   const Graph& graph_;
@@ -96,50 +102,96 @@ class Tree {
   std::unordered_set<NodeId> seen_;
 };
 
-// Builds a tree anew with the last axis of everything raised.
+// Channels of a value.
+struct Range {
+  int64_t begin = 0, end = 0;
+  bool operator==(const Range&) const = default;
+};
+
+// Builds some channels of a tree anew, with the last axis of everything raised.
 class Builder {
  public:
   Builder(Patch& patch, const Tree& tree, size_t rank) : patch_(patch), tree_(tree), rank_(rank) {}
 
-  // Projections of one input and one scale become one product, weights (O, C) on the left of (..., I, C, K).
+  // Finds which channels of which projections `range` of `id` is made of.
+  void plan(ValueId id, Range range) {
+    const NodeId producer = graph().value(id).producer;
+    if (producer == kNone || !tree_.holds(producer)) return;
+    const Node& node = graph().node(producer);
+    if (node.op != &mat_mul_op) {
+      for (ValueId input : node.inputs) plan(input, range_in(node, input, range));
+      return;
+    }
+    const Piece piece{producer, range, kNone};
+    const auto same = [&](const Piece& other) { return other.projection == producer && other.range == range; };
+    if (std::none_of(pieces_.begin(), pieces_.end(), same)) pieces_.push_back(piece);
+  }
+
+  // Pieces of projections of one input and one scale become one product, weights (O, C) on the left of (..., I, C, K).
   Status build_projections() {
-    std::vector<NodeId> left = tree_.projections();
+    std::vector<Piece> left = std::move(pieces_);
     while (!left.empty()) {
-      const auto is_other = [&, first = left[0]](NodeId id) {
-        const Node &a = graph().node(first), &b = graph().node(id);
-        return a.inputs[0] != b.inputs[0] || !(a.attrs == b.attrs);
+      const auto is_alike = [&, first = left[0].projection](const Piece& piece) {
+        const Node &a = graph().node(first), &b = graph().node(piece.projection);
+        return a.inputs[0] == b.inputs[0] && a.attrs == b.attrs;
       };
-      const auto others = std::stable_partition(left.begin(), left.end(), [&](NodeId id) { return !is_other(id); });
+      const auto others = std::stable_partition(left.begin(), left.end(), is_alike);
       PLICA_CHECK(build_group({left.begin(), others}));
       left.erase(left.begin(), others);
     }
     return {};
   }
 
-  Result<ValueId> build(ValueId id) {
-    if (const auto found = made_.find(id); found != made_.end()) return found->second;
+  Result<ValueId> build(ValueId id, Range range) {
+    for (const Made& made : made_)
+      if (made.of == id && made.range == range) return made.value;
     const NodeId producer = graph().value(id).producer;
-    PLICA_TRY(const ValueId made,
-              producer != kNone && tree_.holds(producer) ? rebuild(graph().node(producer)) : raise(id));
-    return made_[id] = made;
+    const bool inside = producer != kNone && tree_.holds(producer);
+    PLICA_TRY(const ValueId value, inside ? rebuild(graph().node(producer), range) : raise(id, range));
+    made_.push_back({id, range, value});
+    return value;
   }
 
  private:
+  struct Piece {
+    NodeId projection;
+    Range range;
+    ValueId weight;  // (O, C)
+  };
+  struct Made {
+    ValueId of;
+    Range range;
+    ValueId value;
+  };
+
   const Graph& graph() const { return patch_.graph(); }
 
-  Result<ValueId> rebuild(Node node) {
+  // The channels of an operand that `range` of the node's result hangs on.
+  Range range_in(const Node& node, ValueId input, Range range) const {
+    if (node.op == &slice_op) {
+      const int64_t start = node.attrs.as<ops::Slice>().starts.back();
+      return {start + range.begin, start + range.end};
+    }
+    const Shape& shape = graph().type(input).shape;
+    return shape.empty() || shape.back() == 1 ? Range{0, 1} : range;
+  }
+
+  Result<ValueId> rebuild(Node node, Range range) {
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) {
-      PLICA_TRY(inputs.emplace_back(), build(input));
+      PLICA_TRY(inputs.emplace_back(), build(input, range_in(node, input, range)));
     }
     if (node.op != &slice_op) return patch_.add(*node.op, node.attrs, std::move(inputs));
     ops::Slice slice = node.attrs.as<ops::Slice>();
+    slice.starts.back() = 0;
+    slice.sizes.back() = range.end - range.begin;
     for (auto* list : {&slice.starts, &slice.sizes, &slice.steps}) raise_last(*list);
+    if (slice.sizes == graph().type(inputs[0]).shape) return inputs[0];
     return patch_.add(slice_op, std::move(slice), std::move(inputs));
   }
 
   // A view of a value with its last axis raised, under as many axes as the tree has.
-  Result<ValueId> raise(ValueId id) {
+  Result<ValueId> raise(ValueId id, Range range) {
     Shape shape = graph().type(id).shape;
     if (num_elements(shape) == 1) return id;
     ValueId whole = id;
@@ -149,7 +201,19 @@ class Builder {
     }
     ops::Transpose transpose{axes()};
     raise_last(transpose.perm);
-    return patch_.add(transpose_op, std::move(transpose), {whole});
+    PLICA_TRY(const ValueId raised, patch_.add(transpose_op, std::move(transpose), {whole}));
+    return cut(raised, rank_ - 3, range);
+  }
+
+  Result<ValueId> cut(ValueId id, size_t axis, Range range) {
+    ops::Slice slice;
+    slice.sizes = graph().type(id).shape;
+    if (range == Range{0, slice.sizes[axis]}) return id;
+    slice.starts.assign(slice.sizes.size(), 0);
+    slice.steps.assign(slice.sizes.size(), 1);
+    slice.starts[axis] = range.begin;
+    slice.sizes[axis] = range.end - range.begin;
+    return patch_.add(slice_op, std::move(slice), {id});
   }
 
   // A view with two neighbouring axes swapped.
@@ -165,11 +229,13 @@ class Builder {
     return list;
   }
 
-  Status build_group(const std::vector<NodeId>& group) {
-    const Node first = graph().node(group[0]);
+  Status build_group(const std::vector<Piece>& group) {
+    const Node first = graph().node(group[0].projection);
     std::vector<ValueId> weights;
-    for (NodeId id : group) {
-      PLICA_TRY(weights.emplace_back(), patch_.add(transpose_op, ops::Transpose{{1, 0}}, {graph().node(id).inputs[1]}));
+    for (const Piece& piece : group) {
+      const ValueId right = graph().node(piece.projection).inputs[1];
+      PLICA_TRY(const ValueId turned, patch_.add(transpose_op, ops::Transpose{{1, 0}}, {right}));
+      PLICA_TRY(weights.emplace_back(), cut(turned, 0, piece.range));
     }
     ValueId weight = weights[0];
     if (weights.size() > 1) {
@@ -179,19 +245,11 @@ class Builder {
     PLICA_TRY(const ValueId product, patch_.add(mat_mul_op, first.attrs, {weight, x}));  // (..., I, O, K)
     PLICA_TRY(const ValueId all, swap(product, rank_ - 3));
     int64_t at = 0;
-    for (NodeId id : group) {
-      const ValueId output = graph().node(id).outputs[0];
-      ops::Slice slice;
-      slice.sizes = graph().type(output).shape;
-      raise_last(slice.sizes);
-      slice.starts.assign(rank_, 0);
-      slice.steps.assign(rank_, 1);
-      slice.starts[rank_ - 3] = at;
-      at += slice.sizes[rank_ - 3];
-      made_[output] = all;
-      if (group.size() > 1) {
-        PLICA_TRY(made_[output], patch_.add(slice_op, std::move(slice), {all}));
-      }
+    for (const Piece& piece : group) {
+      const int64_t size = piece.range.end - piece.range.begin;
+      PLICA_TRY(const ValueId part, cut(all, rank_ - 3, {at, at + size}));
+      made_.push_back({graph().node(piece.projection).outputs[0], piece.range, part});
+      at += size;
     }
     return {};
   }
@@ -199,31 +257,74 @@ class Builder {
   Patch& patch_;
   const Tree& tree_;
   size_t rank_;
-  std::unordered_map<ValueId, ValueId> made_;
+  std::vector<Piece> pieces_;
+  std::vector<Made> made_;
 };
 
-// Whether the product's operands were rewritten.
-Result<bool> rewrite(Graph& graph, const KnownValues& known, NodeId product) {
-  const std::vector<ValueId> operands = graph.node(product).inputs;
-  const NodeId left = channels_to_batch(graph, operands[0]), right = channels_to_batch(graph, operands[1]);
-  if (left == kNone || right == kNone) return false;
-  const size_t rank = graph.type(operands[0]).shape.size();
-  Tree tree(graph, known, rank);
-  if (!tree.collect(graph.node(left).inputs[0]) || !tree.collect(graph.node(right).inputs[0])) return false;
-  if (!tree.is_read_by({left, right})) return false;
-  Patch patch(graph, graph.node(product).name);
-  Builder builder(patch, tree, rank);
+// A product over channels whose operands are a tree behind Transposes.
+struct ChannelProduct {
+  NodeId product, left, right;
+  size_t rank;
+};
+
+// The operands of the product for some channels.
+Result<std::vector<ValueId>> build_operands(Patch& patch, const Tree& tree, const ChannelProduct& p, Range range) {
+  const Graph& graph = patch.graph();
+  Builder builder(patch, tree, p.rank);
+  for (NodeId id : {p.left, p.right}) builder.plan(graph.node(id).inputs[0], range);
   PLICA_CHECK(builder.build_projections());
-  std::vector<NodeId> transposes{left};
-  if (right != left) transposes.push_back(right);
-  for (NodeId id : transposes) {
+  std::vector<ValueId> operands;
+  for (NodeId id : {p.left, p.right}) {
     ops::Transpose transpose = graph.node(id).attrs.as<ops::Transpose>();
-    for (int64_t& axis : transpose.perm) axis = raised(axis, rank);
-    const ValueId from = graph.node(id).inputs[0], output = graph.node(id).outputs[0];
-    PLICA_TRY(const ValueId whole, builder.build(from));
-    PLICA_TRY(const ValueId made, patch.add(transpose_op, std::move(transpose), {whole}));
-    patch.replace(output, made);
+    for (int64_t& axis : transpose.perm) axis = raised(axis, p.rank);
+    PLICA_TRY(const ValueId whole, builder.build(graph.node(id).inputs[0], range));
+    PLICA_TRY(operands.emplace_back(), patch.add(transpose_op, std::move(transpose), {whole}));
   }
+  return operands;
+}
+
+// Where the channels stand in the result of a Transpose.
+size_t channel_axis(const Graph& graph, NodeId transpose) {
+  const auto& perm = graph.node(transpose).attrs.as<ops::Transpose>().perm;
+  return static_cast<size_t>(std::max_element(perm.begin(), perm.end()) - perm.begin());
+}
+
+// As many tiles as wanted, or a few more so that all have equally many channels, whole vectors of them where that can be.
+int64_t even_tiles(int64_t channels, int64_t wanted) {
+  constexpr int64_t kVector = 8;
+  for (const int64_t unit : {kVector, int64_t{1}})
+    for (int64_t tiles = wanted; tiles <= std::min(2 * wanted, channels / unit); ++tiles)
+      if (channels % (tiles * unit) == 0) return tiles;
+  return std::min(wanted, channels);
+}
+
+// Whether the product was rewritten.
+Result<bool> rewrite(Graph& graph, const KnownValues& known, NodeId product, const Tiling& tiling) {
+  const Node node = graph.node(product);
+  const size_t rank = graph.type(node.inputs[0]).shape.size();
+  const ChannelProduct p{product, channels_to_batch(graph, node.inputs[0]), channels_to_batch(graph, node.inputs[1]),
+                         rank};
+  if (p.left == kNone || p.right == kNone) return false;
+  Tree tree(graph, known, rank);
+  if (!tree.collect(graph.node(p.left).inputs[0]) || !tree.collect(graph.node(p.right).inputs[0])) return false;
+  const size_t axis = channel_axis(graph, p.left);
+  const int64_t channels = graph.type(node.inputs[0]).shape[axis];
+  if (!tree.is_read_by({p.left, p.right}) || channel_axis(graph, p.right) != axis ||
+      graph.type(node.inputs[1]).shape[axis] != channels)
+    return false;
+  Patch patch(graph, node.name);
+  const int64_t tiles = even_tiles(channels, tiling.num_tiles(tree.bytes()));
+  std::vector<ValueId> parts;
+  for (int64_t t = 0; t < tiles; ++t) {
+    PLICA_TRY(std::vector<ValueId> operands,
+              build_operands(patch, tree, p, {channels * t / tiles, channels * (t + 1) / tiles}));
+    PLICA_TRY(parts.emplace_back(), patch.add(mat_mul_op, node.attrs, std::move(operands)));
+  }
+  ValueId whole = parts[0];
+  if (tiles > 1) {
+    PLICA_TRY(whole, patch.add(concat_op, ops::Concat{static_cast<int64_t>(axis)}, std::move(parts)));
+  }
+  patch.replace(node.outputs[0], whole);
   PLICA_CHECK(patch.apply());
   return true;
 }
@@ -232,14 +333,20 @@ Result<bool> rewrite(Graph& graph, const KnownValues& known, NodeId product) {
 
 // A product over channels (triangle multiplication) reads its gated projections with channels in front of the residues.
 // They are computed so: weights times columns of residues in place of rows of residues times weights, all in one product,
-// and the element-wise steps behind it write what the product over channels reads, without a copy.
-Result<int> put_channels_first(Graph& graph, ConstantStore&) {
+// and the element-wise steps behind it write what the product over channels reads, without a copy. Where they would be wide, some
+// channels come after the other.
+Result<int> put_channels_first(Graph& graph, ConstantStore&) { return put_channels_first(graph, Tiling()); }
+
+Result<int> put_channels_first(Graph& graph, const Tiling& tiling) {
   const KnownValues known(graph);
   const std::vector<NodeId> order = graph.order();
   int num_edits = 0;
   for (NodeId id : order) {
-    if (graph.node(id).op != &mat_mul_op) continue;
-    PLICA_TRY(const bool done, rewrite(graph, known, id));
+    const Node& node = graph.node(id);  // an edit before may have removed it
+    if (node.op != &mat_mul_op ||
+        std::any_of(node.inputs.begin() + 2, node.inputs.end(), [](ValueId v) { return v != kNone; }))
+      continue;
+    PLICA_TRY(const bool done, rewrite(graph, known, id, tiling));
     num_edits += done;
   }
   return num_edits;

@@ -1,7 +1,9 @@
 #include "runtime/exec/draft.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "ops/concat.h"
 #include "ops/copy.h"
 #include "ops/view.h"
 #include "runtime/core/shape.h"
@@ -26,9 +28,15 @@ class Drafter {
 
   Result<Draft> draft(const std::vector<NodeId>& order) {
     place_given_values();
+    if (!options_.reference) find_parts(order);
     for (NodeId id : order) {
       const Node& node = graph_.node(id);
-      Status status = node.op->is_view ? plan_view(node) : plan_step(node);
+      const bool is_made = !node.outputs.empty() && wholes_.count(node.outputs[0]) != 0;
+      Status status = {};
+      if (is_made)
+        set_value(node.outputs[0], place_of_whole(node.outputs[0]));
+      else
+        status = node.op->is_view ? plan_view(node) : plan_step(node);
       if (!status) return std::move(status).context(describe(node)).take_error();
       release_inputs(node);
     }
@@ -148,6 +156,45 @@ class Drafter {
     return add_step(std::move(step), std::move(choice));
   }
 
+  // A value that only a Concat reads is written where it will stand in the result: what makes it is a step.
+  void find_parts(const std::vector<NodeId>& order) {
+    for (NodeId id : order) {
+      const Node& node = graph_.node(id);
+      if (node.op != &concat_op || !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+            const Value& value = graph_.value(input);
+            return value.producer != kNone && !graph_.node(value.producer).op->is_view && value.users.size() == 1 &&
+                   uses_[at(input)] == 1 && parts_.count(input) == 0 && wholes_.count(input) == 0;
+          }))
+        continue;
+      const ValueId whole = node.outputs[0];
+      const auto axis = at(static_cast<int32_t>(node.attrs.as<ops::Concat>().axis));
+      const int64_t step = dense_strides(graph_.type(whole).shape)[axis];
+      wholes_.emplace(whole, Place{});
+      int64_t offset = 0;
+      for (ValueId input : node.inputs) {
+        parts_.emplace(input, Part{whole, offset * static_cast<int64_t>(size_of(graph_.type(whole).dtype))});
+        offset += graph_.type(input).shape[axis] * step;
+      }
+    }
+  }
+
+  const Place& place_of_whole(ValueId whole) {
+    Place& place = wholes_[whole];
+    if (place.kind == Kind::kAbsent)
+      place =
+          add_buffer({Kind::kArena, 0, num_bytes(graph_.type(whole)), 0, is_result_[at(whole)]}, graph_.type(whole));
+    return place;
+  }
+
+  // Where a part stands in its whole.
+  Place place_of_part(ValueId id) {
+    const Part& part = parts_.at(id);
+    Place place = place_of_whole(part.whole);
+    place.type = normalised({graph_.type(id).dtype, graph_.type(id).shape, dense_strides(place.type.shape)});
+    place.offset_bytes = part.offset_bytes;
+    return place;
+  }
+
   // Of element (0, ..., 0), as far as it is known before memory is planned; buffers start at multiples of 64, constants on a
   // device with a queue too.
   int64_t alignment(const Place& place) const {
@@ -184,6 +231,12 @@ class Drafter {
     for (const Place& place : step.in) request.in.push_back(operand(place));
     for (ValueId id : node.outputs) {
       request.out.push_back(graph_.type(id));
+      if (parts_.count(id) != 0) {
+        const Place part = place_of_part(id);
+        request.preferred.push_back(part.type.strides);
+        request.out_alignments.push_back(alignment(part));
+        continue;
+      }
       request.preferred.push_back(options_.reference ? Strides{} : preferred_strides(graph_, id));
       request.out_alignments.push_back(is_result_[at(id)] ? bound_alignment(graph_.type(id)) : 64);
     }
@@ -191,21 +244,29 @@ class Drafter {
     for (size_t i : choice.to_copy) {
       PLICA_TRY(step.in[i], dense_place(node.inputs[i], node.name));
     }
+    std::vector<std::pair<Place, Place>> copies;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       TensorType type = graph_.type(node.outputs[i]);
       if (choice.takes_preferred) type.strides = request.preferred[i];
-      const int reused = i == 0 ? reusable_input(node, step, *choice.kernel, type) : -1;
-      if (reused >= 0) {
-        Place place = step.in[at(reused)];
+      const bool is_part = parts_.count(node.outputs[i]) != 0;
+      const int reused = i == 0 && !is_part ? reusable_input(node, step, *choice.kernel, type) : -1;
+      Place place;
+      if (is_part && request.preferred[i] == type.strides) {
+        place = place_of_part(node.outputs[i]);
+      } else if (reused >= 0) {
+        place = step.in[at(reused)];
         place.type = type;
-        step.out.push_back(std::move(place));
       } else {
         const size_t bytes = num_bytes(type);
-        step.out.push_back(add_buffer({Kind::kArena, 0, bytes, 0, is_result_[at(node.outputs[i])]}, std::move(type)));
+        place = add_buffer({Kind::kArena, 0, bytes, 0, is_result_[at(node.outputs[i])]}, std::move(type));
+        if (is_part) copies.emplace_back(place, place_of_part(node.outputs[i]));
       }
-      set_value(node.outputs[i], step.out.back());
+      set_value(node.outputs[i], place);
+      step.out.push_back(std::move(place));
     }
-    return add_step(std::move(step), std::move(choice));
+    PLICA_CHECK(add_step(std::move(step), std::move(choice)));
+    for (const auto& [from, to] : copies) PLICA_CHECK(add_copy(from, to, node.name));
+    return {};
   }
 
   // The input whose memory the first result may take over because nobody reads it any more; -1: none.
@@ -272,9 +333,15 @@ class Drafter {
   const bool on_host_ = options_.context == nullptr;
   ConstantStore& constants_;
   Draft draft_;
-  std::vector<Place> values_, dense_;  // by ValueId; kAbsent until made
-  std::vector<int> uses_;              // by ValueId: readers, the graph's outputs too
-  std::vector<bool> is_result_;        // by ValueId: an output of the graph looks at its memory
+  struct Part {
+    ValueId whole;
+    int64_t offset_bytes;
+  };
+  std::unordered_map<ValueId, Part> parts_;    // what is written into the result of a Concat
+  std::unordered_map<ValueId, Place> wholes_;  // those results; kAbsent until the first part is made
+  std::vector<Place> values_, dense_;          // by ValueId; kAbsent until made
+  std::vector<int> uses_;                      // by ValueId: readers, the graph's outputs too
+  std::vector<bool> is_result_;                // by ValueId: an output of the graph looks at its memory
 };
 
 }  // namespace

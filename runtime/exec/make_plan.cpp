@@ -55,6 +55,13 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const PlanOptions& option
   return lifetimes;
 }
 
+// The most that steps hold at once beside what the caller may bind: inputs and outputs.
+size_t inner_peak_bytes(const Draft& draft, std::vector<Lifetime> lifetimes) {
+  for (size_t i = 0; i < draft.buffers.size(); ++i)
+    if (draft.buffers[i].kind != Kind::kArena) lifetimes[i].bytes = 0;
+  return live_peak_bytes(lifetimes);
+}
+
 // Buffer numbers become places in the arena, in a graph's input or in its output.
 void place_steps(const std::vector<Buffer>& buffers, const MemoryPlan& memory, Plan& plan) {
   const auto settle = [&](Place& place) {
@@ -97,14 +104,6 @@ size_t weights_bytes(const Plan& plan) {
   return bytes;
 }
 
-void count_structures(const Graph& graph, const std::vector<NodeId>& order, Plan& plan) {
-  StructureCounts counts;
-  for (NodeId id : order)
-    if (const Node& node = graph.node(id); node.op->structures != nullptr)
-      node.op->structures(node.attrs.get(), counts);
-  for (const auto& [name, count] : counts) plan.structures[std::string(name)] += count;
-}
-
 Status check_limit(const Plan& plan, size_t limit) {
   if (limit == 0 || plan.arena_bytes <= limit) return {};
   return Error(Code::kOutOfMemory, "the arena needs " + std::to_string(plan.arena_bytes) +
@@ -133,11 +132,13 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
     plan->output_names.push_back(graph.output_name(i));
   }
   plan->passes = std::move(report.passes);
+  plan->structures = std::move(report.structures);
   plan->device = options.device;
   plan->device_name = options.context != nullptr ? options.context->name() : "cpu";
   plan->lifetimes = lifetimes_of(draft, options);
   plan->memory = plan_memory(plan->lifetimes);
   plan->arena_bytes = plan->memory.arena_bytes;
+  plan->inner_peak_bytes = inner_peak_bytes(draft, plan->lifetimes);
   PLICA_CHECK(check_limit(*plan, options.memory_limit_bytes));
   plan->steps = std::move(draft.steps);
   place_steps(draft.buffers, plan->memory, *plan);
@@ -146,7 +147,6 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
     PLICA_TRY(plan->weights_bytes, upload_constants(*plan, *options.context, constants));
     plan->waits = find_branches(*plan, options.context->limits());
   }
-  count_structures(graph, order, *plan);
   plan->plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return plan;
 }

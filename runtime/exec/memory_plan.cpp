@@ -69,7 +69,7 @@ Order ordered_by(std::span<const Lifetime> lifetimes, Key&& key) {
 
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   const std::vector<size_t> live = live_bytes(lifetimes);
-  const size_t peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+  const size_t peak = live_peak_bytes(lifetimes);
   const auto bytes = [&](size_t i) { return lifetimes[i].bytes; };
   const auto length = [&](size_t i) { return lifetimes[i].last - lifetimes[i].first; };
   const auto crowd = [&](size_t i) {
@@ -87,6 +87,11 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   attempt([&](size_t i) { return -lifetimes[i].first; });
   best.peak_bytes = peak;
   return best;
+}
+
+size_t live_peak_bytes(std::span<const Lifetime> lifetimes) {
+  const std::vector<size_t> live = live_bytes(lifetimes);
+  return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
 }
 
 std::string to_text(std::span<const Lifetime> lifetimes, const MemoryPlan& plan) {

@@ -26,6 +26,9 @@ constexpr size_t kMemoryAlignment = 64;
 // smallest arena taken. Deterministic.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
 
+// Most bytes live at one step, each rounded up to the alignment.
+size_t live_peak_bytes(std::span<const Lifetime> lifetimes);
+
 // A row a step: [offset, end) of what is live, and its sum; then the usage, peak / arena.
 std::string to_text(std::span<const Lifetime> lifetimes, const MemoryPlan& plan);
 
