@@ -9,6 +9,11 @@ namespace {
 using namespace cuda::attention;
 
 constexpr Kernel kKernels[] = {
+    {.name = "wgmma",
+     .declines = As<ops::Attention>::fn<declines_wgmma>,
+     .scratch_bytes = As<ops::Attention>::fn<scratch_wgmma>,
+     .prepare = As<ops::Attention>::fn<prepare_wgmma>,
+     .run = As<ops::Attention>::fn<run_wgmma>},
     {.name = "mma",
      .declines = As<ops::Attention>::fn<declines_mma>,
      .prepare = As<ops::Attention>::fn<prepare_mma>,

@@ -17,12 +17,21 @@ const char* declines_mma(const ops::Attention& op, const Case& c);
 Result<KernelState> prepare_mma(const ops::Attention& op, const Case& c, ConstantStore&);
 void run_mma(const ops::Attention& op, const KernelArgs& args);
 
+// Tensor cores through Hopper's own instructions: bf16, fp16; widths up to 128, rows of whole 16 bytes.
+const char* declines_wgmma(const ops::Attention& op, const Case& c);
+size_t scratch_wgmma(const ops::Attention& op, const Case& c);
+Result<KernelState> prepare_wgmma(const ops::Attention& op, const Case& c, ConstantStore&);
+void run_wgmma(const ops::Attention& op, const KernelArgs& args);
+
 // Ordinary arithmetic units: fp32 as it is; widths up to 256.
 const char* declines_simt(const ops::Attention& op, const Case& c);
 void run_simt(const ops::Attention& op, const KernelArgs& args);
 
 // Their instantiations, by type and by width.
 struct Shape;
+struct Pointers;
+void run_wgmma_bf16(const Shape& shape, const Pointers& p, const KernelArgs& args);
+void run_wgmma_f16(const Shape& shape, const Pointers& p, const KernelArgs& args);
 void run_mma_bf16(const Shape& shape, const KernelArgs& args);
 void run_mma_f16(const Shape& shape, const KernelArgs& args);
 void run_mma_tf32(const Shape& shape, const KernelArgs& args);

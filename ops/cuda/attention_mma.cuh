@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_lacking.cuh"
 #include "ops/cuda/attention_mma_modes.cuh"
 #include "ops/cuda/attention_terms.cuh"
+#include "ops/cuda/attention_weigh.cuh"
 
 // The kernel `mma`: attention on tensor cores by instructions that sm_80 and all that came later have. Its code is kept small: what does not
 // fit the caches of instructions costs more than what it saves.
@@ -40,50 +42,6 @@ struct Launch {
   unsigned query_tiles;
   bool q_vectors, k_vectors, v_vectors, bias_vectors, gate_vectors, y_vectors;
 };
-
-// Two rows of scores that a lane has a part of: the largest so far, and sums of weights as an accumulator tile.
-struct RowState {
-  float max[2] = {-INFINITY, -INFINITY}, sums[4] = {};
-};
-
-// Scores become weights 2^(factor (s - max)); what was summed so far is to shrink by `shrink`.
-template <int kTiles>
-__device__ __forceinline__ void weigh(float (&s)[kTiles][4], RowState& state, float factor, float (&shrink)[2]) {
-  float from[2];
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    float max = state.max[h];
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n) max = fmaxf(max, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
-    max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, 1));
-    max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, 2));
-    shrink[h] = state.max[h];
-    state.max[h] = max;
-    from[h] = max * factor;
-  }
-  if (!__all_sync(0xffffffffu, fabsf(from[0]) <= kFar && fabsf(from[1]) <= kFar)) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const float origin =
-          state.max[h] == -INFINITY ? 0.0f : state.max[h];  // while all keys are masked, weights are zero
-      shrink[h] -= origin;
-      from[h] = 0;
-#pragma unroll
-      for (int n = 0; n < kTiles; ++n) {
-        s[n][2 * h] -= origin;
-        s[n][2 * h + 1] -= origin;
-      }
-    }
-  }
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    shrink[h] = exp2_approx(fmaf(shrink[h], factor, -from[h]));
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n)
-#pragma unroll
-      for (int c = 2 * h; c < 2 * h + 2; ++c) s[n][c] = exp2_approx(fmaf(s[n][c], factor, -from[h]));
-  }
-}
 
 // Scores of keys whose bit is not set become `value`; `bits` of two rows, for the 32 keys of tiles from `first` on.
 template <int kTiles>
@@ -148,6 +106,7 @@ struct Block {
   int num_heads;                        // that are there; others repeat the last
   int first_query;
   int begin, end;  // keys
+  SeenByAll all;
 };
 
 template <class C>
@@ -159,6 +118,7 @@ __device__ void find_block(Block<C>& block, const Shape& shape, const Launch& la
     block.num_heads = static_cast<int>(min(int64_t{C::kHeads}, shape.sharing - inner));
     block.begin = narrows ? INT32_MAX : 0;
     block.end = narrows ? 0 : static_cast<int>(shape.keys);
+    block.all = {0, static_cast<int>(shape.keys)};
   }
   if (threadIdx.x < C::kHeads)
     shape.heads.offsets(outer * shape.sharing + min(inner + threadIdx.x, shape.sharing - 1), block.at[threadIdx.x]);
@@ -241,11 +201,17 @@ class Bring {
   Stager<T, C::kThreads, C::kQueries, C::kKeys, C::kBiasStride> bias_;
 };
 
+// The column of y that a lane has in an accumulator tile.
+template <class C>
+__device__ __forceinline__ int column_of(int e, int c) {
+  constexpr int kInterleave = C::Mode::interleave(C::kWidth);
+  return (e / kInterleave) * 8 * kInterleave + (threadIdx.x % 4 * 2 + c) * kInterleave + e % kInterleave;
+}
+
 // A warp's rows of one head's y go to shared memory, and from there to their place, times their gates.
 template <class C>
 __device__ __forceinline__ void keep_result(float* result, const float (&y)[C::kColumnTiles][4], const RowState& state,
                                             const Shape& shape, const bool (&empty)[2]) {
-  constexpr int kInterleave = C::Mode::interleave(C::kWidth);
   const int lane = threadIdx.x % kWarp;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -255,12 +221,11 @@ __device__ __forceinline__ void keep_result(float* result, const float (&y)[C::k
       sum += __shfl_xor_sync(0xffffffffu, sum, 2);
     }
     const Normal normal(shape, state.max[h], sum, empty[h]);
-    float* row = result + (lane / 4 + 8 * h) * C::kResultStride + lane % 4 * 2 * kInterleave;
+    float* row = result + (lane / 4 + 8 * h) * C::kResultStride;
 #pragma unroll
     for (int e = 0; e < C::kColumnTiles; ++e)
 #pragma unroll
-      for (int c = 0; c < 2; ++c)
-        row[(e / kInterleave) * 8 * kInterleave + c * kInterleave + e % kInterleave] = normal(y[e][2 * h + c]);
+      for (int c = 0; c < 2; ++c) row[column_of<C>(e, c)] = normal(y[e][2 * h + c]);
   }
 }
 
@@ -308,6 +273,8 @@ struct Rows {
       const Range range = visible(shape, p, min(int64_t{warp_row} + lane / 4 + 8 * h, shape.rows - 1));
       (h == 0 ? begin[0] : begin[1]) = static_cast<int>(range.begin);
       (h == 0 ? end[0] : end[1]) = static_cast<int>(range.end);
+      atomicMax(&whole.all.begin, static_cast<int>(range.begin));
+      atomicMin(&whole.all.end, static_cast<int>(range.end));
       if (range.begin >= range.end || lane % 4 != 0) continue;
       atomicMin(&whole.begin, static_cast<int>(range.begin));
       atomicMax(&whole.end, static_cast<int>(range.end));
@@ -350,7 +317,34 @@ struct Rows {
     }
     C::Mode::add_values(y, state.sums, s, tile + C::kKeys * C::kKeyStride);
   }
+
+  // The values of one head that were dropped from a tile.
+  __device__ __forceinline__ void add_infinite(float (&y)[C::kColumnTiles][4], int head, int first_key) const {
+    const Values<T> values{static_cast<const T*>(p.v) + block.at[head][kV], shape.row[kV], shape.step[kV],
+                           static_cast<int>(shape.value_width)};
+#pragma unroll 1
+    for (int key = max(first_key, min(begin[0], begin[1])); key < min(first_key + C::kKeys, max(end[0], end[1])); ++key)
+#pragma unroll
+      for (int e = 0; e < C::kColumnTiles; ++e)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          const float value = values.infinite(key, column_of<C>(e, c));
+          if (key >= begin[0] && key < end[0]) y[e][c] += value;
+          if (key >= begin[1] && key < end[1]) y[e][2 + c] += value;
+        }
+  }
 };
+
+// Whether values of tile j were dropped, of any head; for all threads of a block.
+template <class C>
+__device__ __forceinline__ bool drop_infinite(typename C::T* stage) {
+  bool found = false;
+#pragma unroll 1
+  for (int head = 0; head < C::kHeads; ++head)
+    found |= drop_infinite<C::kThreads, C::kKeys, C::kWidth, C::kValueStride>(stage + head * C::kHeadElements +
+                                                                              C::kKeys * C::kKeyStride);
+  return __syncthreads_or(found);
+}
 
 // Flash attention (Dao and others 2022). A block takes kQueries queries of kHeads heads, a warp 16 of them; tiles of kKeys keys and
 // values of all its heads come through two stages in shared memory (Tiling::shared_bytes), bias tiles beside them.
@@ -386,12 +380,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     __syncthreads();
     if (j + 1 < num_tiles) bring(j + 1, first_key + C::kKeys);
     commit_copies();
+    const bool lacks = j >= 0 && narrows && block.all.lacks(first_key, C::kKeys, static_cast<int>(shape.keys)) &&
+                       drop_infinite<C>(stages + j % 2 * C::kStageElements);
     if (j < 0 || rows.warp_row >= shape.rows || (narrows && rows.sees_none(first_key))) continue;
     if (p.bias != nullptr) load_bias<C>(bias, bias_tiles + j % 2 * C::kBiasElements);
 #pragma unroll
-    for (int head = 0; head < C::kHeads; ++head)
+    for (int head = 0; head < C::kHeads; ++head) {
       rows.attend(y[head], state[head], queries + head * C::kQueryElements + warp * 16 * C::kQueryStride,
                   stages + j % 2 * C::kStageElements + head * C::kHeadElements, bias, head, first_key);
+      if (lacks) rows.add_infinite(y[head], head, first_key);
+    }
   }
   __syncthreads();
   float* const results = reinterpret_cast<float*>(shared) + warp * 16 * C::kResultStride;

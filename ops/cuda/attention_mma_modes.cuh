@@ -1,6 +1,7 @@
 // Long because each mode's products stand beside those that they must agree with.
 #pragma once
 
+#include "ops/cuda/attention_fragments.cuh"
 #include "ops/cuda/attention_stage.cuh"
 
 // The matrix arithmetic of the kernel `mma`: a warp multiplies 16 queries by tiles of keys, all in shared memory. In the names of
@@ -29,32 +30,6 @@ __device__ inline void multiply_tf32(float (&d)[4], const uint32_t (&a)[4], uint
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-}
-
-// Two floats as two elements of 16 bits.
-__device__ inline uint32_t pack(BF16, float low, float high) {
-  uint32_t both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-}
-__device__ inline uint32_t pack(F16, float low, float high) {
-  uint32_t both;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-}
-
-// Four matrices (8, 8) of 16-bit elements; a lane gives the address of one row of one of them.
-template <bool kTrans>
-__device__ inline void load_matrices(uint32_t (&b)[4], const void* row) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  if constexpr (kTrans)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"(address));
-  else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"(address));
 }
 
 // bf16 and fp16, sums in fp32.

@@ -87,7 +87,8 @@ Pointers pointers_of(const Shape& shape, const KernelArgs& args) {
           operand(kGate),
           args.out[0].data,
           static_cast<const int64_t*>(operand(kSegments)),
-          args.fault};
+          args.fault,
+          "segment offset"};
 }
 
 bool reads_vectors(const Shape& shape, Operand operand, const void* data, int64_t length, size_t size) {
@@ -97,12 +98,16 @@ bool reads_vectors(const Shape& shape, Operand operand, const void* data, int64_
   return fits;
 }
 
-bool fills_device(const Shape& shape, int queries, int heads) {
-  int ordinal = 0, multiprocessors = 0;
+int num_multiprocessors() {
+  int ordinal = 0, count = 0;
   cudaGetDevice(&ordinal);
-  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal);
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, ordinal);
+  return count;
+}
+
+bool fills_device(const Shape& shape, int queries, int heads) {
   const int64_t groups = shape.heads.count / shape.sharing * ceil_div(shape.sharing, heads);
-  return shape.sharing >= heads && groups * ceil_div(shape.rows, queries) >= 2 * multiprocessors;
+  return shape.sharing >= heads && groups * ceil_div(shape.rows, queries) >= 2 * num_multiprocessors();
 }
 
 }  // namespace plica::cuda::attention

@@ -35,6 +35,7 @@ struct Pointers {
   void* y;
   const int64_t* segments;  // (num_segments + 1), or null
   Fault* fault;
+  const char* segment_fault;  // what a fault says, text of the host
 };
 
 Shape shape_of(const ops::Attention& op, const KernelArgs& args);
@@ -43,6 +44,8 @@ Pointers pointers_of(const Shape& shape, const KernelArgs& args);
 // Whether rows of an operand, `length` elements of `size` bytes long, can be read 16 bytes at once.
 bool reads_vectors(const Shape& shape, Operand operand, const void* data, int64_t length, size_t size);
 
+int num_multiprocessors();  // of the current device
+
 // Whether blocks of `queries` queries of `heads` neighbouring heads that share their terms are still twice as many as multiprocessors.
 bool fills_device(const Shape& shape, int queries, int heads);
 
@@ -50,13 +53,11 @@ struct Range {
   int64_t begin, end;
 };
 
-constexpr const char* kSegmentFault = "segment offset";
-
 // Whether the offsets are what they should be; the threads of a block share the work.
 __device__ inline void check_segments(const Shape& shape, const Pointers& p) {
   for (int64_t g = threadIdx.x; g < shape.num_segments; g += blockDim.x) {
     const int64_t begin = p.segments[g * shape.segment_step], end = p.segments[(g + 1) * shape.segment_step];
-    if (begin < 0 || end < begin || end > shape.keys) report(p.fault, kSegmentFault, end, shape.keys);
+    if (begin < 0 || end < begin || end > shape.keys) report(p.fault, p.segment_fault, end, shape.keys);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_lacking.cuh"
 #include "ops/cuda/attention_stage.cuh"
 #include "ops/cuda/attention_terms.cuh"
 
@@ -36,6 +37,7 @@ struct SimtLaunch {
 struct SimtBlock {
   int64_t at[kNumOperands];
   int begin, end;
+  SeenByAll all;
 };
 
 // A lane's place in a warp's tile: lanes that read the same words are neighbours, down as well as across.
@@ -149,6 +151,8 @@ __device__ void find_ranges(SimtBlock& block, int2* ranges, const Shape& shape, 
   for (int i = threadIdx.x; i < L::kQueries; i += L::kThreads) {
     const Range range = visible(shape, p, min(int64_t{first_row + i}, shape.rows - 1));
     ranges[i] = {static_cast<int>(range.begin), static_cast<int>(range.end)};
+    atomicMax(&block.all.begin, ranges[i].x);
+    atomicMin(&block.all.end, ranges[i].y);
     if (range.begin >= range.end) continue;
     atomicMin(&block.begin, ranges[i].x);
     atomicMax(&block.end, ranges[i].y);
@@ -356,6 +360,21 @@ struct WarpRows {
     add_values<L>(y, weights + place.down * L::kWeightStride, v + place.across * 4);
     __syncwarp();
   }
+
+  // Values that were dropped from a tile.
+  __device__ __forceinline__ void add_infinite(const Values<float>& v, int first_key) {
+#pragma unroll 1
+    for (int key = first_key; key < min(first_key + L::kKeys, static_cast<int>(shape.keys)); ++key)
+#pragma unroll
+      for (int i = 0; i < L::kColumnGroups * 4; ++i) {
+        const float value = v.infinite(key, i / 4 * 16 + place.across * 4 + i % 4);
+#pragma unroll
+        for (int r = 0; r < L::kLaneRows; ++r) {
+          const int2 range = ranges[place.down + r * L::kDown];
+          if (key >= range.x && key < range.y) y[r][i] += value;
+        }
+      }
+  }
 };
 
 // Flash attention (Dao and others 2022) in fp32. A warp takes kRows queries; the warps of a block share two stages of a tile of kKeys keys
@@ -378,6 +397,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     shape.heads.offsets(blockIdx.x / launch.query_tiles, block.at);
     block.begin = narrows ? INT32_MAX : 0;
     block.end = narrows ? 0 : static_cast<int>(shape.keys);
+    block.all = {0, static_cast<int>(shape.keys)};
   }
   __syncthreads();
   if (narrows) {
@@ -403,11 +423,18 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     __syncthreads();
     if (j + 1 < num_tiles) bring(j + 1, tiles, first_row, first_key + L::kKeys);
     commit_copies();
+    const bool lacks = j >= 0 && narrows && block.all.lacks(first_key, L::kKeys, static_cast<int>(shape.keys)) &&
+                       __syncthreads_or(drop_infinite<L::kThreads, L::kKeys, L::kWidth, L::kStride>(
+                           tiles + (j & 1) * L::kStageElements + L::kKeys * L::kStride));
     if (rows.warp_row >= shape.rows) continue;
     if (j == 0) scale_queries<L>(mine, shape.scale);
     if (j >= 0) rows.weigh(weights, mine, tile, first_key);
     if (j + 1 < num_tiles) rows.start(first_key + L::kKeys);  // bias comes while values are added
     if (j >= 0) rows.add(weights, tile + L::kKeys * L::kStride);
+    if (lacks)
+      rows.add_infinite({static_cast<const float*>(p.v) + block.at[kV], shape.row[kV], shape.step[kV],
+                         static_cast<int>(shape.value_width)},
+                        first_key);
   }
   const Output<float> output{shape, p.gate == nullptr ? nullptr : static_cast<const float*>(p.gate) + block.at[kGate],
                              static_cast<float*>(p.y) + block.at[kY], launch.gate_vectors, launch.y_vectors};

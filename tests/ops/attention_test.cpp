@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
+#include "runtime/core/shape.h"
 #include "tests/harness/evaluated.h"
 #include "tests/ops/cases.h"
 
@@ -19,6 +21,18 @@ OperandSpec bool_mask(Shape shape, Layout layout = Layout::kDense) {
 
 OperandSpec offsets(std::vector<double> values) {
   return {.shape = {static_cast<int64_t>(values.size())}, .dtype = DType::kI64, .values = std::move(values)};
+}
+
+// Heads of values in [-1, 1] of which some rows are NaN and some infinite.
+OperandSpec with_infinite_rows(Shape shape, const std::set<int64_t>& nan, const std::set<int64_t>& infinite) {
+  OperandSpec spec = heads(std::move(shape));
+  const int64_t width = spec.shape.back(), rows = spec.shape.end()[-2];
+  for (int64_t i = 0; i < num_elements(spec.shape); ++i) {
+    const int64_t row = i / width % rows;
+    const double value = static_cast<double>(i * 7919 % 2001) / 1000 - 1;
+    spec.values.push_back(nan.contains(row) ? NAN : infinite.contains(row) ? std::copysign(INFINITY, value) : value);
+  }
+  return spec;
 }
 
 }  // namespace
@@ -55,6 +69,11 @@ OpTable attention_cases() {
           {"causal", causal, {square, square, square}, kFloats},
           {"segments", op, {square, square, square, none, none, none, offsets({0, 4, 4, 9})}, kFloats},
           {"segments and bias", op, {square, square, square, {{3, 9, 9}}, none, none, offsets({0, 1, 9})}},
+          {"segments beside what is not finite",
+           op,
+           {square, with_infinite_rows({2, 3, 9, 16}, {8}, {}), with_infinite_rows({2, 3, 9, 5}, {1, 8}, {6}), none,
+            none, none, offsets({0, 2, 5, 8})},
+           kFloats},
           {"shared keys", op, {{{4, 2, 9, 8}}, {{1, 2, 11, 8}}, {{2, 11, 8}}}},
           {"queries repeated", op, {{{4, 9, 8}, Layout::kRepeated}, {{4, 11, 8}}, {{4, 11, 8}}}},
           {"backwards",
@@ -73,6 +92,10 @@ OpTable attention_cases() {
             heads({1, 4, 257, 64}),
             {{4, 257, 257}},
             bool_mask({1, 1, 1, 257})}},
+          {"many heads",
+           op,
+           {heads({32, 2, 65, 16}), heads({32, 2, 70, 16}), heads({32, 2, 70, 16}), {{2, 65, 70}}},
+           {DType::kF16, DType::kBF16}},
           {"width 24", op, {heads({3, 2, 65, 24}), heads({3, 2, 65, 24}), heads({3, 2, 65, 24}), {{2, 65, 65}}}},
       }};
 }

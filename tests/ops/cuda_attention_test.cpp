@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "ops/attention.h"
+#include "runtime/core/shape.h"
 #include "tests/harness/op_cases.h"
 
 namespace plica {
@@ -34,6 +36,10 @@ class CudaAttention : public testing::Test {
     table_.cases.push_back({name + " in tf32", op, in, {DType::kF32}, kTf32, Precision::kTf32});
     table_.cases.push_back({name + " in tf32x3", op, in, {DType::kF32}, 1, Precision::kTf32x3});
   }
+  // In the types of 16 bits, for shapes that the kernel `wgmma` takes: 64 or more tiles of 64 queries, and over one a head.
+  void add_halves(const std::string& name, const Attention& op, const std::vector<OperandSpec>& in) {
+    table_.cases.push_back({name, op, in, {DType::kF16, DType::kBF16}});
+  }
   void TearDown() override { expect_kernels_agree(table_); }
 
   OpTable table_{.op = "Attention", .every_kernel = false};
@@ -50,7 +56,7 @@ TEST_F(CudaAttention, EveryWidth) {
 }
 
 TEST_F(CudaAttention, RowsAndColumns) {
-  const OperandSpec row = heads({3, 4, 257, 32});
+  const OperandSpec row = heads({4, 4, 257, 32});
   add("rows of length 257", {.scale = 0.2}, {row, row, row, {{4, 257, 257}}, kNone, row});
   const OperandSpec column{{130, 2, 70, 16}, Layout::kTransposed};
   add("columns in memory", {.scale = 0.2}, {column, column, column, {{2, 70, 70}, Layout::kTransposed}});
@@ -88,6 +94,82 @@ TEST_F(CudaAttention, CausalAndSegments) {
   add("segments", {.scale = 0.3}, {q, q, q, bias, kNone, q, offsets({0, 3, 3, 70, 190})});
   add("causal segments", {.scale = 0.3, .causal = true}, {q, q, q, kNone, kNone, kNone, offsets({0, 100, 200})});
   add("no segments", {.scale = 0.3}, {q, q, q, kNone, kNone, kNone, offsets({0})});
+}
+
+TEST_F(CudaAttention, EveryWidthOfWarpgroups) {
+  for (const int64_t width : {8, 24, 32, 40, 64, 72, 128}) {
+    const OperandSpec q = heads({32, 1, 65, width}), k = heads({32, 1, 130, width});
+    const std::string name = "width " + std::to_string(width);
+    if (width == 32 || width == 72)
+      add_halves(name, {.scale = 0.25}, {q, k, k});
+    else
+      add_halves(name, {.scale = 0.25}, {q, k, k, {{1, 65, 130}}, bools({32, 1, 1, 130}), q});
+  }
+  const OperandSpec q = heads({32, 1, 70, 16});
+  add_halves("values wider", {.scale = 0.25}, {q, heads({32, 1, 80, 16}), heads({32, 1, 80, 40})});
+  for (const int64_t length : {129, 193, 257})  // by as many warpgroups as suit them
+    add_halves("length " + std::to_string(length), {}, {heads({32, 1, length, 16}), q, q, {{length, 70}}});
+}
+
+TEST_F(CudaAttention, MasksOfWarpgroups) {
+  const OperandSpec q = heads({16, 2, 70, 32}), k = heads({16, 2, 88, 32}), bias{{2, 70, 88}};
+  add_halves("bool by key", {.fill = -INFINITY}, {q, k, k, bias, bools({16, 1, 1, 88})});
+  add_halves("bool by row and key", {.fill = -1e9}, {q, k, k, bias, bools({16, 1, 70, 88})});
+  add_halves("lowest number by row and key", {.fill = -3.4e38}, {q, k, k, kNone, bools({70, 88})});
+  add_halves("added by key", {}, {q, k, k, bias, added({16, 1, 1, 88})});
+  add_halves("added by row and key", {}, {q, k, k, kNone, added({2, 70, 88})});
+  for (const double fill : std::initializer_list<double>{-INFINITY, -1e4}) {
+    const OperandSpec many = heads({64, 1, 66, 32}), few = heads({64, 1, 2, 32});
+    add_halves("rows without keys", {.fill = fill}, {many, few, few, kNone, bools({64, 1, 1, 2})});
+    add_halves("zeroed", {.fill = fill, .zero_masked_rows = true}, {many, few, few, kNone, bools({64, 1, 1, 2})});
+  }
+  add_halves("no keys", {}, {heads({64, 1, 66, 32}), heads({64, 1, 0, 32}), heads({64, 1, 0, 32})});
+}
+
+TEST_F(CudaAttention, CausalAndSegmentsOfWarpgroups) {
+  const OperandSpec q = heads({8, 2, 200, 32}), bias{{2, 200, 200}};
+  add_halves("causal", {.scale = 0.3, .causal = true}, {q, q, q, bias});
+  add_halves("segments", {.scale = 0.3}, {q, q, q, bias, kNone, q, offsets({0, 3, 3, 70, 190})});
+  add_halves("causal segments", {.scale = 0.3, .causal = true}, {q, q, q, kNone, kNone, kNone, offsets({0, 100, 200})});
+  add_halves("no segments", {.scale = 0.3}, {q, q, q, kNone, kNone, kNone, offsets({0})});
+}
+
+// What is not finite, and not seen by some of the rows that share a tile with it.
+TEST_F(CudaAttention, HiddenValuesThatAreNotFinite) {
+  const auto poisoned = [](OperandSpec spec, const std::set<int64_t>& rows) {
+    for (int64_t i = 0; i < num_elements(spec.shape); ++i) {
+      const double value = static_cast<double>(i * 7919 % 2001) / 1000 - 1;
+      spec.values.push_back(!rows.contains(i / spec.shape.back() % 150) ? value : i % 3 == 0 ? INFINITY : NAN);
+    }
+    return spec;
+  };
+  for (const auto& [num_heads, width] : {std::pair<int64_t, int64_t>{2, 16}, {2, 64}, {2, 128}, {22, 32}, {22, 128}}) {
+    const OperandSpec q = heads({num_heads, 150, width}), k = poisoned(q, {140, 149});
+    const OperandSpec v = poisoned(q, {1, 69, 90, 140, 149}), bias{{150, 150}};
+    const OperandSpec some = offsets({0, 3, 70, 100, 130});
+    if (num_heads == 2) add("segments", {.scale = 0.3}, {q, k, v, bias, kNone, q, some});
+    add_halves("segments", {.scale = 0.3}, {q, k, v, bias, kNone, q, some});
+    add_halves("causal", {.scale = 0.3, .causal = true},
+               {q, k, v});  // the CPU's kernel of f32 multiplies what is hidden
+  }
+}
+
+// Bias whose rows are no whole 16 bytes, or not side by side, for many heads and for few.
+TEST_F(CudaAttention, BiasThatIsCopied) {
+  for (const int64_t heads_of_bias : {1, 32}) {
+    const OperandSpec q = heads({32, 1, 77, 32});
+    add_halves("odd", {.scale = 0.2}, {q, q, q, {{heads_of_bias, 1, 77, 77}}, added({32, 1, 1, 77}), q});
+    add_halves("columns", {.scale = 0.2}, {q, q, q, {{heads_of_bias, 1, 77, 77}, Layout::kTransposed}});
+    add_halves("heads last", {.scale = 0.2}, {q, q, q, {{heads_of_bias, 1, 77, 77}, Layout::kHeads}});
+    add_halves("of keys", {.scale = 0.2}, {q, q, q, {{heads_of_bias, 1, 1, 77}}});
+    add_halves("of rows", {.scale = 0.2}, {q, q, q, {{heads_of_bias, 1, 77, 1}}});
+  }
+}
+
+// More work than a device takes at once.
+TEST_F(CudaAttention, ManyHeads) {
+  const OperandSpec q = heads({150, 4, 66, 8});
+  add_halves("bias", {.scale = 0.2}, {q, q, q, {{4, 66, 66}}, kNone, q});
 }
 
 TEST_F(CudaAttention, SizesOfNothing) {

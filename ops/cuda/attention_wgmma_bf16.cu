@@ -1,0 +1,9 @@
+#include "ops/cuda/attention_wgmma.cuh"
+
+namespace plica::cuda::attention {
+
+void run_wgmma_bf16(const Shape& shape, const Pointers& p, const KernelArgs& args) {
+  launch_wgmma_of<BF16>(shape, p, args);
+}
+
+}  // namespace plica::cuda::attention

@@ -1,0 +1,9 @@
+#include "ops/cuda/attention_wgmma.cuh"
+
+namespace plica::cuda::attention {
+
+void run_wgmma_f16(const Shape& shape, const Pointers& p, const KernelArgs& args) {
+  launch_wgmma_of<F16>(shape, p, args);
+}
+
+}  // namespace plica::cuda::attention
