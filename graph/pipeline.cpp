@@ -61,16 +61,6 @@ Status check_skip(const std::vector<std::string>& skip) {
   return {};
 }
 
-std::map<std::string, int, std::less<>> count_structures(const Graph& graph) {
-  StructureCounts counts;
-  for (NodeId id : graph.order())
-    if (const Node& node = graph.node(id); node.op->structures != nullptr)
-      node.op->structures(node.attrs.get(), counts);
-  std::map<std::string, int, std::less<>> sums;
-  for (const auto& [name, count] : counts) sums[std::string(name)] += count;
-  return sums;
-}
-
 }  // namespace
 
 std::span<const Pass> pipeline() { return kPasses; }

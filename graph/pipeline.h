@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/structures.h"
 #include "plica/device.h"
 
 namespace plica {
@@ -49,8 +49,7 @@ struct PassRun {
 
 struct PassReport {
   std::vector<PassRun> passes;
-  std::map<std::string, int, std::less<>>
-      structures;  // {"attention": 2, ...}, each once however many tiles it is computed in
+  StructureSums structures;  // each once, however many tiles it is computed in
   double ms = 0;
 };
 

@@ -98,15 +98,4 @@ Result<Graph> specialised(const onnx::Module& module, const std::vector<Tensor>&
   }
 }
 
-std::map<std::string, int> structures_of(const Graph& graph) {
-  std::map<std::string, int> counts;
-  for (NodeId id : graph.order()) {
-    const Node& node = graph.node(id);
-    StructureCounts found;
-    if (node.op->structures != nullptr) node.op->structures(node.attrs.get(), found);
-    for (const auto& [name, count] : found) counts[std::string(name)] += count;
-  }
-  return counts;
-}
-
 }  // namespace plica::test

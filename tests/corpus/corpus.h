@@ -38,7 +38,4 @@ std::string corpus_is_absent();
 // The module specialised to the shapes (and, where shapes hang on them, the values) of these inputs.
 Result<Graph> specialised(const onnx::Module& module, const std::vector<Tensor>& inputs);
 
-// "attention": 2, "layer_norm": 6, ... of a graph behind the pipeline.
-std::map<std::string, int> structures_of(const Graph& graph);
-
 }  // namespace plica::test

@@ -1,0 +1,61 @@
+#include "graph/structures.h"
+
+#include "ops/map.h"
+#include "ops/mat_mul.h"
+
+namespace plica {
+namespace {
+
+// The Rotary that a value is a view or a multiple of; kNone where there is none.
+NodeId rotary_behind(const Graph& graph, ValueId value) {
+  NodeId id = graph.value(value).producer;
+  while (id != kNone && graph.node(id).op != &rotary_op) {
+    const Node& node = graph.node(id);
+    if (!node.op->is_view && !(node.op == &map_op && node.inputs.size() == 1)) return kNone;
+    id = graph.value(node.inputs[0]).producer;
+  }
+  return id;
+}
+
+// Whether the operands of scores, queries and keys, were rotated apart.
+bool rotates_twice(const Graph& graph, const Node& node) {
+  if (node.op != &attention_op && node.op != &mat_mul_op) return false;
+  const NodeId q = rotary_behind(graph, node.inputs[0]), k = rotary_behind(graph, node.inputs[1]);
+  return q != kNone && k != kNone && q != k;
+}
+
+// Products of a SiLU and something that is no number.
+int num_silu_gates(const ops::Program& program) {
+  int num = 0;
+  const auto is_silu = [&](int16_t reg) {
+    const int at = reg - program.num_inputs;
+    return at >= 0 && program.instructions[static_cast<size_t>(at)].fn == ops::Fn::kSilu;
+  };
+  for (const ops::Instruction& instruction : program.instructions)
+    num += instruction.fn == ops::Fn::kMul && instruction.a >= 0 && instruction.b >= 0 &&
+           is_silu(instruction.a) != is_silu(instruction.b);
+  return num;
+}
+
+int num_swiglus(const Node& node) {
+  if (node.op == &map_op) return num_silu_gates(node.attrs.as<ops::Map>().program);
+  if (node.op != &mat_mul_op) return 0;
+  return node.attrs.as<ops::MatMul>().activation == ops::Activation::kSilu && node.inputs[3] != kNone;
+}
+
+}  // namespace
+
+StructureSums count_structures(const Graph& graph) {
+  StructureSums sums;
+  for (NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    StructureCounts counts;
+    if (node.op->structures != nullptr) node.op->structures(node.attrs.get(), counts);
+    for (const auto& [name, count] : counts) sums[std::string(name)] += count;
+    if (const int swiglus = num_swiglus(node)) sums["swiglu"] += swiglus;
+    if (rotates_twice(graph, node)) --sums["rotary"];
+  }
+  return sums;
+}
+
+}  // namespace plica

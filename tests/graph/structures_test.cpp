@@ -1,0 +1,51 @@
+#include "graph/structures.h"
+
+#include <gmock/gmock.h>
+
+#include "graph/text.h"
+
+namespace plica {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+StructureSums counted(const std::string& text) { return count_structures(*parse_graph(text)); }
+
+TEST(Structures, AreThoseOfTheOperators) {
+  EXPECT_THAT(counted("input x: f32 3x4\ny = Softmax(LayerNorm(LayerNorm(x)))\noutput y\n"),
+              ElementsAre(Pair("layer_norm", 2)));
+  EXPECT_THAT(counted("input x: f32 3x4\ny = Softmax(x)\noutput y\n"), IsEmpty());
+}
+
+constexpr const char* kRotated = R"text(
+    input q: f32 2x3x4
+    input k: f32 2x5x4
+    input v: f32 2x5x4
+    input c: f32 3x4
+    input d: f32 5x4
+    r = Rotary(q, c, c)
+    s = Map(Rotary(k, d, d)) {program="Mul(x0,0.5)"}
+)text";
+
+TEST(Structures, QueriesAndKeysAreRotatedOnce) {
+  EXPECT_THAT(counted(std::string(kRotated) + "y = Attention(r, s, v)\noutput y\n"),
+              ElementsAre(Pair("attention", 1), Pair("rotary", 1)));
+  EXPECT_THAT(counted(std::string(kRotated) + "y = MatMul(r, Transpose(s) {perm=[0,2,1]})\noutput y\n"),
+              ElementsAre(Pair("rotary", 1)));
+  EXPECT_THAT(counted(std::string(kRotated) + "y = Attention(r, k, v)\nz = Exp(s)\noutput y\noutput z\n"),
+              ElementsAre(Pair("attention", 1), Pair("rotary", 2)));
+}
+
+TEST(Structures, ASiluThatMultipliesIsASwiglu) {
+  EXPECT_THAT(counted("input x: f32 3\ninput z: f32 3\ny = Map(x, z) {program=\"Mul(Silu(x0),x1)\"}\noutput y\n"),
+              ElementsAre(Pair("swiglu", 1)));
+  EXPECT_THAT(counted("input x: f32 3\ny = Map(x) {program=\"Mul(Silu(x0),2)\"}\noutput y\n"), IsEmpty());
+  EXPECT_THAT(counted("input x: f32 3x4\ninput g: f32 3x5\nconstant w: f32 4x5\n"
+                      "y = MatMul(x, w, _, g) {activation=silu}\noutput y\n"),
+              ElementsAre(Pair("swiglu", 1)));
+}
+
+}  // namespace
+}  // namespace plica
