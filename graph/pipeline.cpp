@@ -30,7 +30,7 @@ constexpr Pass kPasses[] = {
     {"fold_weights", fold_weights},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
-    {"tile_rows", tile_rows},
+    {"tile_rows", tile_rows, false, {}, true},
 };
 
 constexpr Pass kStoreF32{"store_f32", store_f32}, kStoreBf16{"store_bf16", store_bf16},
@@ -91,7 +91,8 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
     const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != Precision::kFile);
-    run.skipped = elsewhere || (!pass.required && (skip || options.reference));
+    const bool wanted = !pass.saves_memory || options.save_memory;
+    run.skipped = elsewhere || !wanted || (!pass.required && (skip || options.reference));
     if (!run.skipped) {
       const Clock::time_point pass_start = Clock::now();
       const std::string doing = "running pass '" + std::string(pass.name) + "'";

@@ -19,6 +19,7 @@ struct Pass {
   Result<int> (*run)(Graph& graph, ConstantStore& constants);
   bool required = false;              // kernels exist only for what it leaves behind: has no off switch
   std::optional<Device> device = {};  // it runs for this one alone, where values stay of the file's types
+  bool saves_memory = false;          // for time: it runs where memory is what is short
 };
 
 std::span<const Pass> pipeline();  // in the order in which they run
@@ -31,6 +32,7 @@ struct PipelineOptions {
   std::vector<std::string> skip;  // names of passes
   bool reference = false;         // required passes alone, in the file's own types
   Precision precision = Precision::kFile;
+  bool save_memory = false;                             // at the price of time
   std::function<void(const Pass&, Graph&)> watch = {};  // called behind each pass that ran; leaves the graph as it is
   std::vector<Pass> extra;  // run behind all others, but for a reference: an application's own, or a planted fault
 #ifdef NDEBUG

@@ -110,9 +110,8 @@ Status check_limit(const Plan& plan, size_t limit) {
                                        " bytes, the memory limit is " + std::to_string(limit));
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants) {
+Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options, bool save_memory,
+                                         ConstantStore& constants) {
   const auto start = std::chrono::steady_clock::now();
   const TeamSize team(options.device.num_threads);
   const DeviceScope scope(options.context.get());
@@ -120,6 +119,7 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
                                .skip = options.skip_passes,
                                .reference = options.reference,
                                .precision = options.precision,
+                               .save_memory = save_memory,
                                .extra = options.extra_passes};
   PLICA_TRY(PassReport report, run_pipeline(graph, passes, constants));
   const std::vector<NodeId> order = schedule(graph);
@@ -149,6 +149,15 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   }
   plan->plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return plan;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants) {
+  if (options.memory_limit_bytes == 0) return plan_graph(std::move(graph), options, false, constants);
+  auto plan = plan_graph(graph, options, false, constants);
+  if (plan || plan.error().code() != Code::kOutOfMemory) return plan;
+  return plan_graph(std::move(graph), options, true, constants);
 }
 
 }  // namespace plica

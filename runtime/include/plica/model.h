@@ -23,7 +23,7 @@ struct LoadOptions {
   bool stored_edges = false;                  // inputs and outputs as the precision stores floats, not as the file does
   int num_threads = 0;                        // of a session's team; 0: the processors this process may use
   bool map_files = true;                      // false: read them into memory (for file systems that truncate)
-  size_t memory_limit_bytes = 0;              // of a session's arena; 0: none
+  size_t memory_limit_bytes = 0;              // of a session's arena; 0: none. It may cost time
   size_t num_plans = 64;                      // plans kept, least recently used first out
   std::vector<std::string> skip_passes = {};  // names of graph passes that are left out
   std::vector<std::string> kernels = {};      // "Attention=row": an operator's kernel, whatever else would be chosen
