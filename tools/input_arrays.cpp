@@ -41,7 +41,7 @@ double value_of(const TensorInfo& info, bool has_mask, double unit, bool tail) {
   if (info.name.find("type") != std::string::npos) return 0;
   if (is_float(info.dtype)) return unit * 2 - 1;
   if (info.dtype == DType::kBool) return unit < 0.5 ? 0 : 1;
-  return tail && !has_mask ? kPad : static_cast<double>(4 + static_cast<int>(unit * 20));
+  return tail && !has_mask ? kPad : static_cast<double>(4 + static_cast<int>(unit * 16));
 }
 
 // NumPy has no bf16, and what is kept as f32 shall serve a model of 16 bits too: such arrays are rounded.

@@ -16,7 +16,7 @@ using TensorMap = std::map<std::string, Tensor>;
 // missing or too many.
 Result<TensorMap> read_inputs(const std::string& path, const std::vector<TensorInfo>& inputs);
 
-// Numbers to run with where none are given: floats in [-1, 1), ids 4 to 23 for integers, masks that hide the last quarter of
+// Numbers to run with where none are given: floats in [-1, 1), ids 4 to 19 for integers (residues of every alphabet), masks that hide the last quarter of
 // each row; the same at every call.
 Result<TensorMap> make_inputs(const std::vector<TensorInfo>& inputs, const std::vector<Shape>& shapes);
 

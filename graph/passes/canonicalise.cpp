@@ -3,6 +3,7 @@
 
 #include "graph/passes/passes.h"
 #include "graph/passes/rules.h"
+#include "ops/pointwise.h"
 #include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
 
@@ -99,12 +100,29 @@ bool is_one_over_count(Match& m) {
   return is_real(m.type("x").dtype) && count > 0 && std::abs(m.number("$c") * count - 1) < 1e-6;
 }
 
+// x (1 + erf(u)) or x (1 + tanh(u)): half of it is GELU, which later rules look for.
+bool x_is_twice_gelu(Match& m) {
+  const Graph& graph = m.graph();
+  const auto adds_one = [&](ValueId id) {
+    const NodeId add = graph.producer_of(id, pointwise_op(ops::Fn::kAdd));
+    return add != kNone &&
+           std::any_of(graph.node(add).inputs.begin(), graph.node(add).inputs.end(), [&](ValueId input) {
+             return graph.producer_of(input, pointwise_op(ops::Fn::kErf)) != kNone ||
+                    graph.producer_of(input, pointwise_op(ops::Fn::kTanh)) != kNone;
+           });
+  };
+  const NodeId product = graph.producer_of(m.value("x"), pointwise_op(ops::Fn::kMul));
+  return product != kNone &&
+         std::any_of(graph.node(product).inputs.begin(), graph.node(product).inputs.end(), adds_one);
+}
 // In 16 bits a product is regrouped only where one of the factors rounds nothing.
 bool factors_merge(Match& m) {
+  if (x_is_twice_gelu(m)) return false;
   return x_is_real(m) || (x_is_float(m) && (is_power_of_two(m.number("$a")) || is_power_of_two(m.number("$b"))));
 }
 bool factor_moves_out(Match& m) {
-  return (x_is_real(m) || (x_is_float(m) && is_power_of_two(m.number("$a")))) && m.shape("x") == m.shape("y");
+  return (x_is_real(m) || (x_is_float(m) && is_power_of_two(m.number("$a")))) && m.shape("x") == m.shape("y") &&
+         !x_is_twice_gelu(m);
 }
 bool divisor_inverts(Match& m) {
   return m.number("$c") != 0 && (x_is_real(m) || (x_is_float(m) && is_power_of_two(m.number("$c"))));

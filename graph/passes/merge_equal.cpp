@@ -1,25 +1,32 @@
 #include <algorithm>
+#include <string>
 #include <unordered_map>
 
 #include "graph/passes/passes.h"
+#include "graph/scalar.h"
+#include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
 
-// The value that stands for all equal ones: itself, or the first constant with its key.
+// The value that stands for all equal ones: itself, the first constant with its key, or, of single numbers, the first that is
+// the same one.
 class Numbering {
  public:
   explicit Numbering(const Graph& graph) : graph_(graph) {}
 
   ValueId operator()(ValueId id) {
     const Constant* constant = graph_.constant(id);
-    if (constant == nullptr || constant->key.empty()) return id;
-    return by_key_.emplace(constant->key, id).first->second;
+    if (constant == nullptr) return id;
+    const bool is_number = num_elements(constant->type.shape) == 1 && is_dense_constant(*constant);
+    if (!is_number && constant->key.empty()) return id;
+    std::string key = is_number ? to_string(constant->type) + " = " + element_text(*constant, 0) : constant->key;
+    return by_key_.emplace(std::move(key), id).first->second;
   }
 
  private:
   const Graph& graph_;
-  std::unordered_map<std::string_view, ValueId> by_key_;
+  std::unordered_map<std::string, ValueId> by_key_;
 };
 
 size_t hash_of(const Node& node, const std::vector<ValueId>& inputs) {

@@ -137,7 +137,7 @@ Result<std::vector<ForcedKernel>> forced_kernels(const std::vector<std::string>&
     const std::string place = "forced kernel '" + text + "': ";
     const size_t equal = text.find('=');
     if (equal == std::string::npos)
-      return Error(Code::kInvalidInput, place + "found no '=', wanted OPERATOR=KERNEL, as in Attention=row");
+      return Error(Code::kInvalidInput, place + "found no '=', wanted OPERATOR=KERNEL, as in Attention=ref");
     const std::string op_name = text.substr(0, equal), name = text.substr(equal + 1);
     const OpDef* op = find_op(op_name);
     if (op == nullptr)

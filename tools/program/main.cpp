@@ -1,5 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 
 #include "tools/command.h"
@@ -34,7 +37,7 @@ void add_common(CLI::App& program, CommonOptions& common) {
   program
       .add_option(
           "--kernel", common.kernels,
-          "Use this kernel of an operator, wherever it stands: Attention=row (repeatable; `plica explain` names "
+          "Use this kernel of an operator, wherever it stands: Attention=ref (repeatable; `plica explain` names "
           "both)")
       ->type_name("OPERATOR=KERNEL")
       ->allow_extra_args(false);
@@ -43,6 +46,13 @@ void add_common(CLI::App& program, CommonOptions& common) {
   program.add_option("--log-level", common.log_level, "What is told on stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
+}
+
+// The exit code, unless what was printed did not arrive.
+int with_output(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "plica: error: the output could not be written: %s\n", std::strerror(errno));
+  return code == kDone ? kNothingDone : code;
 }
 
 int run(int argc, char** argv) {
@@ -63,7 +73,7 @@ int run(int argc, char** argv) {
   }
   set_up_log(common.log_level);
   for (const Command& command : commands)
-    if (command.app->parsed()) return command.run();
+    if (command.app->parsed()) return with_output(command.run());
   return kNothingDone;
 }
 
