@@ -1,5 +1,9 @@
 #include "tests/corpus/corpus.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -19,19 +23,26 @@ fs::path corpus_folder() {
   return given != nullptr && *given != 0 ? given : PLICA_CORPUS_DIR;
 }
 
+// Unpacks the archive once; of tests that run side by side the first does, and the others wait for it.
+bool unpack(const fs::path& archive, const fs::path& target) {
+  fs::create_directories(target);
+  const int lock = ::open((target / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  bool done = lock >= 0 && ::flock(lock, LOCK_EX) == 0;
+  if (done && !fs::exists(target / "complete")) {
+    const std::string command = "tar -xzf '" + archive.string() + "' -C '" + target.string() + "'";
+    done = std::system(command.c_str()) == 0;
+    if (done) std::ofstream(target / "complete") << "\n";
+  }
+  if (lock >= 0) ::close(lock);
+  return done;
+}
+
 // Where the groups lie, unpacked.
 fs::path unpacked() {
   const fs::path folder = corpus_folder(), archive = folder / "corpus.tar.gz",
                  target = fs::path(PLICA_BINARY_DIR) / "corpus";
   if (!fs::exists(archive)) return folder;
-  static const bool done = [&] {
-    if (fs::exists(target / "complete")) return true;
-    fs::create_directories(target);
-    const std::string command = "tar -xzf '" + archive.string() + "' -C '" + target.string() + "'";
-    if (std::system(command.c_str()) != 0) return false;
-    std::ofstream(target / "complete") << "\n";
-    return true;
-  }();
+  static const bool done = unpack(archive, target);
   return done ? target : folder;
 }
 
