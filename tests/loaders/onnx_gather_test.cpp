@@ -20,6 +20,37 @@ TEST(OnnxGather, OneKnownIndexIsAView) {
   EXPECT_THAT(first(op).values, ElementsAre(4, 5));
 }
 
+TEST(OnnxGather, KnownIndicesThatRunEvenlyAreAView) {
+  OneOp op("Gather");
+  const auto graph = op.counted({2, 6}).constant<int64_t>({3}, {1, 3, -1}).attr("axis", 1).lower();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(op_names(*graph), ElementsAre("Slice"));
+  EXPECT_THAT(first(op).values, ElementsAre(1, 3, 5, 7, 9, 11));
+
+  for (const std::vector<int64_t>& uneven : {std::vector<int64_t>{1, 2, 4}, {2, 1, 0}, {1, 1, 1}}) {
+    OneOp gather("Gather");
+    const auto left = gather.counted({6}).constant<int64_t>({3}, uneven).lower();
+    ASSERT_TRUE(left) << to_string(left.error());
+    EXPECT_THAT(op_names(*left), ElementsAre("Gather"));
+    EXPECT_THAT(first(gather).values, ElementsAre(uneven[0], uneven[1], uneven[2]));
+  }
+}
+
+TEST(OnnxGather, IndicesThatNameAllInOrderAreAView) {
+  OneOp op("GatherND");
+  const auto graph = op.counted({2, 2, 3}).constant<int64_t>({4, 1, 2}, {0, 0, 0, 1, 1, 0, 1, -1}).lower();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(op_names(*graph), ElementsAre("Reshape"));
+  EXPECT_THAT(first(op).shape, ElementsAre(4, 1, 3));
+  EXPECT_THAT(first(op).values, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+
+  OneOp swapped("GatherND");
+  const auto left = swapped.counted({2, 2}).constant<int64_t>({4, 2}, {0, 0, 1, 0, 0, 1, 1, 1}).lower();
+  ASSERT_TRUE(left) << to_string(left.error());
+  EXPECT_THAT(op_names(*left), ElementsAre("GatherNd"));
+  EXPECT_THAT(first(swapped).values, ElementsAre(0, 2, 1, 3));
+}
+
 TEST(OnnxGather, TakesRowsAndNegativeIndices) {
   EXPECT_THAT(first(OneOp("Gather").counted({2, 2}).input<int64_t>({1, 2}, {-1, 0}).attr("axis", 1)).values,
               ElementsAre(1, 0, 3, 2));

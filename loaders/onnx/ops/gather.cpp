@@ -1,5 +1,7 @@
 #include "ops/gather.h"
 
+#include <optional>
+
 #include "loaders/onnx/ops/tables.h"
 #include "ops/gather_elements.h"
 #include "ops/gather_nd.h"
@@ -21,24 +23,37 @@ Status check_indices(Lowering& n, int64_t limit) {
   return {};
 }
 
-// One known index takes a slice: a view.
-Result<Id> one_row(Lowering& n, int64_t axis, int64_t index) {
+// Known indices that run up by even steps: a slice, which is a view. Nullopt where they do not.
+struct EvenRun {
+  int64_t first = 0, count = 0, step = 1;
+};
+std::optional<EvenRun> even_run(const plica::Constant& indices, int64_t limit) {
+  std::vector<int64_t> values = to_ints(indices);
+  if (values.empty()) return std::nullopt;
+  for (int64_t& value : values) value += value < 0 ? limit : 0;
+  EvenRun run{values[0], static_cast<int64_t>(values.size()), values.size() > 1 ? values[1] - values[0] : 1};
+  if (run.step < 1) return std::nullopt;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] != run.first + static_cast<int64_t>(i) * run.step) return std::nullopt;
+  return run;
+}
+
+Result<Id> slice_of_rows(Lowering& n, int64_t axis, const EvenRun& run) {
   const Id x = n.in(0);
   Shape shape = n.shape(x);
   const Shape indices = n.shape(n.in(1));
-  if (index < 0) index += n.size(x, axis);
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, indices.begin(), indices.end());
-  return n.reshape(n.slice(x, axis, index, 1), std::move(shape));
+  return n.reshape(n.slice(x, axis, run.first, run.count, run.step), std::move(shape));
 }
 
 Status gather(Lowering& n) {
   const Id x = n.in(0);
   PLICA_TRY(const int64_t axis, n.axis("axis", 0, n.rank(x)));
   PLICA_CHECK(check_indices(n, n.size(x, axis)));
-  const plica::Constant* indices = n.graph().constant(n.in(1));
-  if (indices != nullptr && num_elements(indices->type.shape) == 1)
-    return n.give(one_row(n, axis, to_ints(*indices).front()));
+  if (const plica::Constant* indices = n.graph().constant(n.in(1))) {
+    if (const auto run = even_run(*indices, n.size(x, axis))) return n.give(slice_of_rows(n, axis, *run));
+  }
   return n.give(n.emit_one(gather_op, ops::Gather{axis}, {x, n.in(1)}));
 }
 
@@ -48,8 +63,37 @@ Status gather_elements(Lowering& n) {
   return n.give(n.emit_one(gather_elements_op, ops::GatherElements{axis}, {n.in(0), n.in(1)}));
 }
 
+// Whether the indices (..., depth) name each of the tensors behind the leading axes of x once, as they lie: exporters write
+// masks so, where positions are made by broadcasting.
+bool names_all_in_order(const plica::Constant& indices, const Shape& x) {
+  const auto depth = static_cast<size_t>(indices.type.shape.back());
+  if (depth == 0 || depth > x.size()) return false;
+  const std::vector<int64_t> values = to_ints(indices);
+  const Shape leading(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(depth));
+  if (static_cast<int64_t>(values.size()) != num_elements(leading) * static_cast<int64_t>(depth)) return false;
+  for (size_t i = 0; i < values.size(); i += depth) {
+    int64_t row = 0;
+    for (size_t axis = 0; axis < depth; ++axis) {
+      const int64_t value = values[i + axis] + (values[i + axis] < 0 ? leading[axis] : 0);
+      if (value < 0 || value >= leading[axis]) return false;
+      row = row * leading[axis] + value;
+    }
+    if (row != static_cast<int64_t>(i / depth)) return false;
+  }
+  return true;
+}
+
 Status gather_nd(Lowering& n) {
   PLICA_TRY(const int64_t batch_dims, n.attr("batch_dims", 0));
+  const plica::Constant* indices = n.graph().constant(n.in(1));
+  if (indices != nullptr && batch_dims == 0 && names_all_in_order(*indices, n.shape(n.in(0)))) {
+    const Shape& x = n.shape(n.in(0));
+    Shape shape = indices->type.shape;
+    const auto depth = static_cast<std::ptrdiff_t>(shape.back());
+    shape.pop_back();
+    shape.insert(shape.end(), x.begin() + depth, x.end());
+    return n.give(n.reshape(n.in(0), std::move(shape)));
+  }
   return n.give(n.emit_one(gather_nd_op, ops::GatherNd{batch_dims}, {n.in(0), n.in(1)}));
 }
 
