@@ -30,6 +30,7 @@ constexpr Pass kPasses[] = {
     {"fold_weights", fold_weights},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
+    {"turn_weights", turn_weights, false, Device::kCuda, false, Precision::kTf32},
     {"tile_rows", tile_rows, false, {}, true},
 };
 
@@ -90,7 +91,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
     if (pass.name == kCountingIsBefore) report.structures = count_structures(graph);
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
-    const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != Precision::kFile);
+    const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != pass.precision);
     const bool wanted = !pass.saves_memory || options.save_memory;
     run.skipped = elsewhere || !wanted || (!pass.required && (skip || options.reference));
     if (!run.skipped) {

@@ -18,8 +18,9 @@ struct Pass {
   std::string_view name;
   Result<int> (*run)(Graph& graph, ConstantStore& constants);
   bool required = false;              // kernels exist only for what it leaves behind: has no off switch
-  std::optional<Device> device = {};  // it runs for this one alone, where values stay of the file's types
+  std::optional<Device> device = {};  // it runs for this one alone, with `precision`
   bool saves_memory = false;          // for time: it runs where memory is what is short
+  Precision precision = Precision::kFile;
 };
 
 std::span<const Pass> pipeline();  // in the order in which they run

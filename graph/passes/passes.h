@@ -28,6 +28,7 @@ Result<int> store_bf16_mixed(Graph& graph, ConstantStore& constants);
 Result<int> store_f16(Graph& graph, ConstantStore& constants);
 Result<int> store_f32(Graph& graph, ConstantStore& constants);
 Result<int> tile_rows(Graph& graph, ConstantStore& constants);
+Result<int> turn_weights(Graph& graph, ConstantStore& constants);
 Result<int> widen_half(Graph& graph, ConstantStore& constants);
 
 }  // namespace plica
