@@ -107,6 +107,17 @@ size_t scratch_cublaslt(const ops::MatMul& op, const Case& c) {
   return state ? state->product->workspace_bytes() : 0;
 }
 
+// Whether a pass behind the product does part of the epilogue.
+bool leaves_a_pass(const ops::MatMul& op, const Case& c) {
+  const auto state = make_state(op, c, is_tf32(c));
+  return state && state->finish.any();
+}
+
+const char* declines_whole(const ops::MatMul& op, const Case& c) {
+  if (const char* why = declines_cublaslt(op, c)) return why;
+  return leaves_a_pass(op, c) ? "cuBLASLt does not know the whole epilogue" : nullptr;
+}
+
 Result<KernelState> prepare_cublaslt(const ops::MatMul& op, const Case& c, ConstantStore&) {
   PLICA_TRY(State state, make_state(op, c, is_tf32(c)));
   return KernelState(std::make_shared<const State>(std::move(state)));
@@ -207,6 +218,12 @@ constexpr Kernel kKernels[] = {
      .prepare = As<ops::MatMul>::fn<cuda::product_fma_prepare>,
      .run = As<ops::MatMul>::fn<cuda::run_product_fma>},
     {.name = "cublaslt",
+     .declines = As<ops::MatMul>::fn<declines_whole>,
+     .scratch_bytes = As<ops::MatMul>::fn<scratch_cublaslt>,
+     .prepare = As<ops::MatMul>::fn<prepare_cublaslt>,
+     .run = As<ops::MatMul>::fn<run_cublaslt>,
+     .in_place = 1u << 4},
+    {.name = "cublaslt_pass",
      .declines = As<ops::MatMul>::fn<declines_cublaslt>,
      .scratch_bytes = As<ops::MatMul>::fn<scratch_cublaslt>,
      .prepare = As<ops::MatMul>::fn<prepare_cublaslt>,

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "ops/cuda/launch.cuh"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr size_t kMostWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kWorkspaceAlignment = 256;  // what cuBLASLt asks for
+constexpr int kMostChoices = 5;              // of the heuristic's list that are looked at
 
 // A matrix (rows, columns) by its two steps; false where neither axis is contiguous or rows overlap.
 bool view_matrix(int64_t rows, int64_t columns, int64_t row_step, int64_t column_step, MatrixView& view) {
@@ -196,12 +199,54 @@ struct ReadyProduct::Parts {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, bytes(options.epilogue.residual ? 3 : 2));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, bytes(2));
     int num_found = 0;
-    const cublasStatus_t status = lt->heuristic(lt->handle, desc, b, a, c, y, preference, 1, &choice, &num_found);
+    cublasLtMatmulHeuristicResult_t found[kMostChoices];
+    const cublasStatus_t status =
+        lt->heuristic(lt->handle, desc, b, a, c, y, preference, kMostChoices, found, &num_found);
     lt->preference_destroy(preference);
     PLICA_CHECK(lt->status(status, "choosing an algorithm for a product"));
     if (num_found == 0) return Error(Code::kUnsupported, "cuBLASLt has no algorithm for a product");
+    choice = preferred(std::span(found, static_cast<size_t>(num_found)));
     chosen.emplace(name, choice);
     return {};
+  }
+
+  int32_t config(const cublasLtMatmulHeuristicResult_t& found, cublasLtMatmulAlgoConfigAttributes_t attribute) const {
+    int32_t value = 0;
+    size_t written = 0;
+    lt->algo_config(&found.algo, attribute, &value, sizeof value, &written);
+    return value;
+  }
+
+  // The first of the heuristic's list, but for what it is seen to misjudge on an H200 (times in us, cuBLASLt 13.1):
+  // - Kernels of the families 20 and 21 read a residual badly, but where parts of K are added up behind them: 65536x128x128
+  //   takes 83 in tf32 where others take 33.
+  // - Products that hand out parts of K from a queue clear its counters first, by a node of its own in a graph: another
+  //   one among the next two is as fast.
+  // - With many rows of 16 bits, 128x128 tiles are the fastest wherever they are offered: 65536x128x128 11 against 17,
+  //   8192x1280x1280 with a residual 46 against 65.
+  const cublasLtMatmulHeuristicResult_t& preferred(std::span<const cublasLtMatmulHeuristicResult_t> found) const {
+    constexpr int64_t kManyRows = 4096;
+    const auto first = [&](size_t among, auto&& fits) {
+      const auto end = found.begin() + static_cast<std::ptrdiff_t>(std::min(among, found.size()));
+      const auto it = std::find_if(found.begin(), end, fits);
+      return it == end ? nullptr : &*it;
+    };
+    const cublasLtMatmulHeuristicResult_t* better = nullptr;
+    if (size_of(options.dtype) == 2 && product.m >= kManyRows)
+      better = first(kMostChoices, [&](const auto& one) {
+        return config(one, CUBLASLT_ALGO_CONFIG_TILE_ID) == CUBLASLT_MATMUL_TILE_128x128;
+      });
+    if (options.dtype != DType::kF32) return better != nullptr ? *better : found[0];
+    const auto reads_residual_well = [&](const auto& one) {
+      const int32_t family = config(one, CUBLASLT_ALGO_CONFIG_ID);
+      return !options.epilogue.residual || (family != 20 && family != 21) ||
+             config(one, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1;
+    };
+    better = first(3, [&](const auto& one) {
+      return reads_residual_well(one) && config(one, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) >= 0;
+    });
+    if (better == nullptr) better = first(kMostChoices, reads_residual_well);
+    return better != nullptr ? *better : found[0];
   }
 };
 

@@ -42,6 +42,7 @@ Result<CublasLt> load() {
   PLICA_CHECK(find(library, "cublasLtMatrixLayoutCreate", lt.layout_create));
   PLICA_CHECK(find(library, "cublasLtMatrixLayoutDestroy", lt.layout_destroy));
   PLICA_CHECK(find(library, "cublasLtMatrixLayoutSetAttribute", lt.layout_set));
+  PLICA_CHECK(find(library, "cublasLtMatmulAlgoConfigGetAttribute", lt.algo_config));
   PLICA_CHECK(find(library, "cublasLtMatmulPreferenceCreate", lt.preference_create));
   PLICA_CHECK(find(library, "cublasLtMatmulPreferenceDestroy", lt.preference_destroy));
   PLICA_CHECK(find(library, "cublasLtMatmulPreferenceSetAttribute", lt.preference_set));

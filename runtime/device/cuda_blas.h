@@ -21,6 +21,7 @@ struct CublasLt {
   decltype(&::cublasLtMatrixLayoutCreate) layout_create = nullptr;
   decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
   decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set = nullptr;
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) algo_config = nullptr;
   decltype(&::cublasLtMatmulPreferenceCreate) preference_create = nullptr;
   decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
