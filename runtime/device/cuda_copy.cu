@@ -18,6 +18,15 @@ __global__ void __launch_bounds__(kBlock) copy(std::byte* __restrict__ to,      
     for (size_t at = words * sizeof(T); at < bytes; ++at) to[at] = from[at];
 }
 
+// A thread fills one element.
+__global__ void __launch_bounds__(kBlock) fill(const __grid_constant__ FillKernel::Arguments p) {
+  const size_t i = size_t{blockIdx.x} * kBlock + threadIdx.x;
+  if (i >= p.width) return;
+  if (p.element_bytes == 4) static_cast<uint32_t*>(p.to)[i] = p.value;
+  if (p.element_bytes == 2) static_cast<uint16_t*>(p.to)[i] = static_cast<uint16_t>(p.value);
+  if (p.element_bytes == 1) static_cast<uint8_t*>(p.to)[i] = static_cast<uint8_t>(p.value);
+}
+
 template <class T>
 void launch(std::byte* to, const std::byte* from, size_t bytes, cudaStream_t stream) {
   const size_t blocks = (bytes / sizeof(T) + kBlock - 1) / kBlock;
@@ -36,5 +45,7 @@ void copy_by_kernel(void* to, const void* from, size_t bytes, cudaStream_t strea
     launch<unsigned char>(target, source, bytes, stream);
   }
 }
+
+FillKernel fill_kernel() { return {reinterpret_cast<const void*>(&fill), kBlock}; }
 
 }  // namespace plica

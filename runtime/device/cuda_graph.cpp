@@ -1,8 +1,68 @@
 #include "runtime/device/cuda_graph.h"
 
+#include "runtime/device/cuda_copy.h"
 #include "runtime/device/cuda_status.h"
 
 namespace plica {
+namespace {
+
+using Nodes = std::vector<cudaGraphNode_t>;
+
+// One list of nodes that belongs to a node or a graph, by its function of the runtime's interface.
+template <class List>
+Result<Nodes> listed(List&& list) {
+  size_t count = 0;
+  PLICA_CHECK(cuda_status(list(nullptr, &count), "counting nodes of a graph"));
+  Nodes nodes(count);
+  if (count > 0) PLICA_CHECK(cuda_status(list(nodes.data(), &count), "listing nodes of a graph"));
+  return nodes;
+}
+
+Result<Nodes> nodes_of(cudaGraph_t graph) {
+  return listed([&](cudaGraphNode_t* nodes, size_t* count) { return cudaGraphGetNodes(graph, nodes, count); });
+}
+
+// A kernel in the place of a memset of one row.
+Status replace_clear(cudaGraph_t graph, cudaGraphNode_t clear, const cudaMemsetParams& params) {
+  PLICA_TRY(const Nodes before, listed([&](cudaGraphNode_t* nodes, size_t* count) {
+              return cudaGraphNodeGetDependencies(clear, nodes, nullptr, count);
+            }));
+  PLICA_TRY(const Nodes after, listed([&](cudaGraphNode_t* nodes, size_t* count) {
+              return cudaGraphNodeGetDependentNodes(clear, nodes, nullptr, count);
+            }));
+  const FillKernel fill = fill_kernel();
+  FillKernel::Arguments arguments{params.dst, params.value, params.elementSize, params.width};
+  void* list[] = {&arguments};
+  cudaKernelNodeParams kernel{};
+  kernel.func = const_cast<void*>(fill.function);
+  kernel.gridDim = dim3(static_cast<unsigned>((params.width + fill.block - 1) / fill.block));
+  kernel.blockDim = dim3(fill.block);
+  kernel.kernelParams = list;
+  cudaGraphNode_t made = nullptr;
+  PLICA_CHECK(
+      cuda_status(cudaGraphAddKernelNode(&made, graph, before.data(), before.size(), &kernel), "adding a kernel"));
+  const Nodes from(after.size(), made);
+  PLICA_CHECK(cuda_status(cudaGraphAddDependencies(graph, from.data(), after.data(), nullptr, after.size()),
+                          "adding edges to a graph"));
+  return cuda_status(cudaGraphDestroyNode(clear), "removing a memset from a graph");
+}
+
+// A graph of kernels alone is launched in a few microseconds of the host's time, one with memsets (libraries clear counters
+// with them) in more than one each.
+Status replace_clears(cudaGraph_t graph) {
+  PLICA_TRY(const Nodes nodes, nodes_of(graph));
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    PLICA_CHECK(cuda_status(cudaGraphNodeGetType(node, &type), "looking at a node of a graph"));
+    if (type != cudaGraphNodeTypeMemset) continue;
+    cudaMemsetParams params{};
+    PLICA_CHECK(cuda_status(cudaGraphMemsetNodeGetParams(node, &params), "looking at a memset of a graph"));
+    if (params.height == 1 && params.width > 0) PLICA_CHECK(replace_clear(graph, node, params));
+  }
+  return {};
+}
+
+}  // namespace
 
 Status CudaGraph::begin(cudaStream_t stream) {
   return cuda_status(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning a capture");
@@ -12,7 +72,8 @@ Result<CudaGraph> CudaGraph::end(cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   PLICA_CHECK(cuda_status(cudaStreamEndCapture(stream, &graph), "ending a capture"));
   cudaGraphExec_t exec = nullptr;
-  const Status status = cuda_status(cudaGraphInstantiate(&exec, graph, 0), "making a graph of a capture");
+  Status status = replace_clears(graph);
+  if (status) status = cuda_status(cudaGraphInstantiate(&exec, graph, 0), "making a graph of a capture");
   if (status) return CudaGraph(graph, exec);
   cudaGraphDestroy(graph);
   return status.error();
@@ -29,12 +90,9 @@ Status CudaGraph::change_copy(cudaGraphNode_t copy, void* to, const void* from, 
 }
 
 Result<std::vector<cudaGraphNodeType>> CudaGraph::node_types() const {
-  size_t num_nodes = 0;
-  PLICA_CHECK(cuda_status(cudaGraphGetNodes(graph_, nullptr, &num_nodes), "counting the nodes of a graph"));
-  std::vector<cudaGraphNode_t> nodes(num_nodes);
-  PLICA_CHECK(cuda_status(cudaGraphGetNodes(graph_, nodes.data(), &num_nodes), "listing the nodes of a graph"));
-  std::vector<cudaGraphNodeType> types(num_nodes);
-  for (size_t i = 0; i < num_nodes; ++i)
+  PLICA_TRY(const Nodes nodes, nodes_of(graph_));
+  std::vector<cudaGraphNodeType> types(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
     PLICA_CHECK(cuda_status(cudaGraphNodeGetType(nodes[i], &types[i]), "looking at a node of a graph"));
   return types;
 }

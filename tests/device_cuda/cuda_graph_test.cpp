@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/device/cuda_device.h"
 #include "runtime/device/cuda_memory.h"
 #include "runtime/device/cuda_status.h"
@@ -34,6 +36,37 @@ TEST_F(CudaGraphTest, ReplaysWhatWasCaptured) {
     ASSERT_TRUE(stream->synchronize());
     EXPECT_EQ(bytes[63], 7);
   }
+}
+
+TEST_F(CudaGraphTest, ClearsAreDoneByKernelsInTheirPlace) {
+  auto stream = CudaStream::make();
+  ASSERT_TRUE(stream);
+  const auto first = device_memory(3000), second = device_memory(3000), host = pinned_memory(3000);
+  ASSERT_TRUE(first && second && host);
+  auto graph = CudaGraph::capture(stream->get(), [&](cudaStream_t s) -> Status {
+    PLICA_CHECK(cuda_status(cudaMemsetAsync(first->get(), 3, 3000, s), "setting"));
+    PLICA_CHECK(cuda_status(cudaMemcpyAsync(second->get(), first->get(), 3000, cudaMemcpyDefault, s), "copying"));
+    PLICA_CHECK(cuda_status(cudaMemsetAsync(first->get(), 5, 2999, s), "setting"));
+    PLICA_CHECK(cuda_status(cudaMemsetAsync(second->get(), 9, 1, s), "setting"));
+    PLICA_CHECK(cuda_status(cudaMemcpyAsync(host->get(), second->get(), 1500, cudaMemcpyDefault, s), "copying"));
+    return cuda_status(cudaMemcpyAsync(static_cast<char*>(host->get()) + 1500, static_cast<char*>(first->get()) + 1500,
+                                       1500, cudaMemcpyDefault, s),
+                       "copying");
+  });
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  const auto types = graph->node_types();
+  ASSERT_TRUE(types);
+  EXPECT_EQ(std::count(types->begin(), types->end(), cudaGraphNodeTypeMemset), 0);
+  EXPECT_EQ(std::count(types->begin(), types->end(), cudaGraphNodeTypeKernel), 3);
+  ASSERT_TRUE(graph->launch(stream->get()));
+  ASSERT_TRUE(stream->synchronize());
+  const auto* bytes = static_cast<const unsigned char*>(host->get());
+  EXPECT_EQ(bytes[0], 9);
+  EXPECT_EQ(bytes[1], 3);
+  EXPECT_EQ(bytes[1499], 3);
+  EXPECT_EQ(bytes[1500], 5);
+  EXPECT_EQ(bytes[2998], 5);
+  EXPECT_EQ(bytes[2999], 3);
 }
 
 TEST_F(CudaGraphTest, AnErrorEndsTheCapture) {
