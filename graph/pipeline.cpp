@@ -30,8 +30,7 @@ constexpr Pass kPasses[] = {
     {"fold_weights", fold_weights},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
-    {"turn_weights", turn_weights, false, Device::kCuda, {}, Precision::kTf32},
-    {"cut_wide_rows", cut_wide_rows, false, {}, false},
+    {"turn_weights", turn_weights, false, Device::kCuda, false, Precision::kTf32},
     {"tile_rows", tile_rows, false, {}, true},
 };
 
@@ -42,7 +41,7 @@ constexpr Pass kStoreF32{"store_f32", store_f32}, kStoreBf16{"store_bf16", store
 constexpr std::string_view kStoringIsBefore = "fuse_pointwise";
 
 // What is found is found by then.
-constexpr std::string_view kCountingIsBefore = "cut_wide_rows";
+constexpr std::string_view kCountingIsBefore = "tile_rows";
 
 using Clock = std::chrono::steady_clock;
 
@@ -93,7 +92,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
     const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != pass.precision);
-    const bool wanted = pass.saving_memory.value_or(options.save_memory) == options.save_memory;
+    const bool wanted = !pass.saves_memory || options.save_memory;
     run.skipped = elsewhere || !wanted || (!pass.required && (skip || options.reference));
     if (!run.skipped) {
       const Clock::time_point pass_start = Clock::now();

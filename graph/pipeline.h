@@ -17,9 +17,9 @@ namespace plica {
 struct Pass {
   std::string_view name;
   Result<int> (*run)(Graph& graph, ConstantStore& constants);
-  bool required = false;                   // kernels exist only for what it leaves behind: has no off switch
-  std::optional<Device> device = {};       // it runs for this one alone, with `precision`
-  std::optional<bool> saving_memory = {};  // it runs only where memory is what is short, or only where it is not
+  bool required = false;              // kernels exist only for what it leaves behind: has no off switch
+  std::optional<Device> device = {};  // it runs for this one alone, with `precision`
+  bool saves_memory = false;          // for time: it runs where memory is what is short
   Precision precision = Precision::kFile;
 };
 

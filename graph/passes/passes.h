@@ -16,7 +16,6 @@ Result<int> fuse_norm(Graph& graph, ConstantStore& constants);
 Result<int> fuse_outer_product_mean(Graph& graph, ConstantStore& constants);
 Result<int> fuse_pointwise(Graph& graph, ConstantStore& constants);
 Result<int> fuse_rotary(Graph& graph, ConstantStore& constants);
-Result<int> cut_wide_rows(Graph& graph, ConstantStore& constants);
 Result<int> lower_pointwise(Graph& graph, ConstantStore& constants);
 Result<int> merge_equal(Graph& graph, ConstantStore& constants);
 Result<int> merge_masks(Graph& graph, ConstantStore& constants);

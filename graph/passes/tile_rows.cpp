@@ -136,7 +136,7 @@ std::optional<std::pair<Region, int64_t>> find_region(const Graph& graph, const 
   for (size_t axis = 0; axis + 1 < type.shape.size(); ++axis) {
     if (type.shape[axis] < 2) continue;
     Region region = region_of(graph, order, root, static_cast<int64_t>(axis));
-    const bool narrows = tiling.least_ratio * bytes_of(graph, node.outputs[0]) <= region.widest_bytes;
+    const bool narrows = 2 * bytes_of(graph, node.outputs[0]) <= region.widest_bytes;
     const int64_t tiles = std::min(tiling.num_tiles(region.widest_bytes), type.shape[axis]);
     if (narrows && tiles > 1) return std::pair(std::move(region), tiles);
   }
@@ -155,12 +155,6 @@ bool has_wide_value(const Graph& graph, const std::vector<NodeId>& order, const 
 // Rows of a pair or alignment representation whose hidden values are wide (projections of an attention, a transition) are
 // computed tile by tile: no wide value exists as a whole, and a tile's stays in the cache.
 Result<int> tile_rows(Graph& graph, ConstantStore&) { return tile_rows(graph, Tiling()); }
-
-// The same with three tiles at most, where hidden values are four times as wide as what is made of them, and large: a block of an Evoformer
-// then needs no more beside its inputs and outputs than three pair representations and two alignments.
-Result<int> cut_wide_rows(Graph& graph, ConstantStore&) {
-  return tile_rows(graph, {.most_tiles = 3, .least_ratio = 4});
-}
 
 Result<int> tile_rows(Graph& graph, const Tiling& tiling) {
   const std::vector<NodeId> order = graph.order();

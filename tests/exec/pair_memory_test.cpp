@@ -66,9 +66,7 @@ std::string transition() {
 
 // The plan for a limit that is one byte less than what `text` needs with whole rows.
 std::shared_ptr<const Plan> plan_in_tiles(const std::string& text) {
-  PlanOptions whole{.skip_passes = {"cut_wide_rows"}};
-  whole.memory_limit_bytes = plan_of(graph_of(text), whole)->arena_bytes - 1;
-  return plan_of(graph_of(text), whole);
+  return plan_of(graph_of(text), {.memory_limit_bytes = plan_of(graph_of(text), {})->arena_bytes - 1});
 }
 
 // Three pair tensors and two of an alignment of the same size, and less where no projections lie side by side.
@@ -78,13 +76,9 @@ TEST(PairMemory, StaysWithinFivePairTensors) {
   EXPECT_LE(plan_in_tiles(transition())->inner_peak_bytes, 4 * kPairBytes);
 }
 
-// With three tiles, and with whole rows: four times as wide as a pair representation.
-TEST(PairMemory, WithoutALimitOnlyTheWidestRowsAreCut) {
-  EXPECT_LE(plan_of(graph_of(triangle_attention()), {})->inner_peak_bytes, 5 * kPairBytes);
-  EXPECT_LE(plan_of(graph_of(transition()), {})->inner_peak_bytes, 4 * kPairBytes);
-  EXPECT_GT(plan_of(graph_of(triangle_attention()), {.skip_passes = {"cut_wide_rows"}})->inner_peak_bytes,
-            6 * kPairBytes);
-  EXPECT_GT(plan_of(graph_of(transition()), {.skip_passes = {"cut_wide_rows"}})->inner_peak_bytes, 5 * kPairBytes);
+TEST(PairMemory, WithoutALimitRowsAreWhole) {
+  EXPECT_GT(plan_of(graph_of(triangle_attention()), {})->inner_peak_bytes, 6 * kPairBytes);
+  EXPECT_GT(plan_of(graph_of(transition()), {})->inner_peak_bytes, 5 * kPairBytes);
 }
 
 TEST(PairMemory, TilesAreCountedAsOneStructure) {

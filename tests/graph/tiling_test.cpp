@@ -54,22 +54,6 @@ TEST(TileRows, ATransitionWithItsNorm) {
   EXPECT_THAT(text, Not(HasSubstr("1x6x5x16")));
 }
 
-TEST(TileRows, NoMoreTilesThanAskedForAndOnlyWhereTheValueIsSoWide) {
-  constexpr const char* kTransition = R"(
-      input x: f32 1x6x5x4
-      constant u: f32 4x16
-      constant w: f32 16x4
-      y = MatMul(MatMul(x, u), w)
-      output y
-  )";
-  for (const int64_t ratio : {4, 5}) {
-    Graph graph = *parse_graph(kTransition);
-    const auto edits = tile_rows(graph, Tiling{.tile_bytes = 256, .most_tiles = 2, .least_ratio = ratio});
-    ASSERT_TRUE(edits) << to_string(edits.error());
-    EXPECT_EQ(count(to_text(graph), "MatMul("), ratio == 4 ? 4u : 2u) << to_text(graph);
-  }
-}
-
 constexpr const char* kAttention = R"(
     input x: f32 1x4x6x8
     input m: f32 1x4x1x1x6
