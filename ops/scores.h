@@ -6,7 +6,8 @@
 
 namespace plica::ops {
 
-// s = scale * (q @ k^T) + bias, then masked: the logits of attention while rules gather its parts. Has no kernels:
+// s = scale * (q @ k^T), capped as cap * tanh(s / cap) where cap is not 0, plus bias, then masked: the logits of
+// attention while rules gather its parts. Has no kernels:
 // `expand_scores` turns what no rule made into Attention back into MatMul and point-wise steps.
 //   q     (..., H, L, D)  f32 | f64 | f16 | bf16, rank 2 or more, any strides (the head axis is just a leading axis)
 //   k     (..., H, M, D)  as q; leading axes broadcast against q's
@@ -15,9 +16,12 @@ namespace plica::ops {
 //   s     (..., H, L, M)  as q
 struct Scores {
   double scale = 1;
+  double cap = 0;
   double fill = 0;  // for a bool mask
   bool operator==(const Scores&) const = default;
-  static constexpr auto fields() { return std::tuple{Field{"scale", &Scores::scale}, Field{"fill", &Scores::fill}}; }
+  static constexpr auto fields() {
+    return std::tuple{Field{"scale", &Scores::scale}, Field{"cap", &Scores::cap}, Field{"fill", &Scores::fill}};
+  }
 };
 
 }  // namespace plica::ops

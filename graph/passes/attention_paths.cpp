@@ -1,8 +1,11 @@
 #include "graph/passes/attention_paths.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "ops/pointwise.h"
+#include "ops/transpose.h"
 
 namespace plica {
 namespace {
@@ -28,33 +31,64 @@ ValueId behind_guard(const Graph& graph, ValueId w) {
   return where.outputs[0];
 }
 
-bool weighs_values(const Graph& graph, ValueId weights) {
-  ValueId at = behind_guard(graph, weights);
-  for (int step = 0; step < kMaxSteps; ++step) {
-    const Node* reader = only_reader(graph, at);
-    if (reader == nullptr) return false;
-    if (reader->op == &mat_mul_op) return reader->inputs[0] == at;
-    const bool passes = reader->op == &reshape_op || reader->op == &transpose_op || is(*reader, ops::Fn::kCast);
-    if (!passes) return false;
-    at = behind_guard(graph, reader->outputs[0]);
+// Where the axis of `from` stands behind a Reshape; -1 where it is split or merged.
+int64_t axis_behind_reshape(const Shape& from, const Shape& to, int64_t axis) {
+  const auto inside = [](const Shape& shape, size_t at) {
+    return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(at) + 1, shape.end(), int64_t{1},
+                           std::multiplies<>());
+  };
+  const auto own = static_cast<size_t>(axis);
+  for (size_t i = to.size(); i-- > 0;)
+    if (to[i] == from[own] && inside(to, i) == inside(from, own)) return static_cast<int64_t>(i);
+  return -1;
+}
+
+// Where the axis of what `reader` reads stands in its result; -1 where it is none that scores go through.
+int64_t axis_behind(const Graph& graph, const Node& reader, ValueId at, int64_t axis) {
+  if (reader.op == &transpose_op) {
+    const auto& perm = reader.attrs.as<ops::Transpose>().perm;
+    return std::find(perm.begin(), perm.end(), axis) - perm.begin();
   }
-  return false;
+  const Shape &from = graph.type(at).shape, &to = graph.type(reader.outputs[0]).shape;
+  if (reader.op == &reshape_op) return axis_behind_reshape(from, to, axis);
+  const bool passes = is(reader, ops::Fn::kMul) || is(reader, ops::Fn::kDiv) || is(reader, ops::Fn::kAdd) ||
+                      is(reader, ops::Fn::kTanh) || is(reader, ops::Fn::kCast) ||
+                      (is(reader, ops::Fn::kWhere) && reader.inputs[0] != at);
+  return passes && from == to ? axis : -1;
+}
+
+// Whether a product sums over the axis of `weights`.
+bool weighs_values(const Graph& graph, ValueId weights, int64_t axis, int steps = kMaxSteps) {
+  const ValueId at = behind_guard(graph, weights);
+  const auto& users = graph.value(at).users;
+  const auto from_end = static_cast<int64_t>(graph.type(at).shape.size()) - axis;
+  return steps > 0 && axis >= 0 && std::any_of(users.begin(), users.end(), [&](NodeId user) {
+           const Node& reader = graph.node(user);
+           if (reader.op == &mat_mul_op) return reader.inputs[from_end == 1 ? 0 : 1] == at && from_end <= 2;
+           return weighs_values(graph, reader.outputs[0], axis_behind(graph, reader, at, axis), steps - 1);
+         });
 }
 
 }  // namespace
 
-bool feeds_softmax(const Graph& graph, ValueId scores) {
-  ValueId at = scores;
-  for (int step = 0; step < kMaxSteps; ++step) {
-    const Node* reader = only_reader(graph, at);
-    if (reader == nullptr) return false;
-    if (reader->op == &softmax_op) return weighs_values(graph, reader->outputs[0]);
-    const bool passes = is(*reader, ops::Fn::kMul) || is(*reader, ops::Fn::kDiv) || is(*reader, ops::Fn::kAdd) ||
-                        (is(*reader, ops::Fn::kWhere) && reader->inputs[0] != at) || reader->op == &reshape_op;
-    if (!passes) return false;
-    at = reader->outputs[0];
+int softmax_axis(const Graph& graph, ValueId scores) {
+  const auto rank = static_cast<int64_t>(graph.type(scores).shape.size());
+  for (const int candidate : {-1, -2}) {
+    ValueId at = scores;
+    int64_t axis = rank + candidate;
+    for (int step = 0; step < kMaxSteps && axis >= 0; ++step) {
+      const Node* reader = only_reader(graph, at);
+      if (reader == nullptr) break;
+      if (reader->op == &softmax_op) {
+        const bool is_last = axis + 1 == static_cast<int64_t>(graph.type(at).shape.size());
+        if (is_last && weighs_values(graph, reader->outputs[0], axis)) return candidate;
+        break;
+      }
+      axis = is(*reader, ops::Fn::kCast) ? -1 : axis_behind(graph, *reader, at, axis);
+      at = reader->outputs[0];
+    }
   }
-  return false;
+  return 0;
 }
 
 bool feeds_scores(const Graph& graph, ValueId x) {

@@ -9,12 +9,69 @@
 namespace plica {
 namespace {
 
+// The Transpose that exchanges the last two of `rank` axes.
+std::vector<int64_t> exchange(size_t rank) {
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  return perm;
+}
+
 bool begins_scores(Match& m) {
-  if (!is_float_value(m, "q") || !feeds_softmax(m.graph(), m.value("y"))) return false;
-  std::vector<int64_t> swap(m.shape("t").size());
-  std::iota(swap.begin(), swap.end(), 0);
-  std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
-  m.set("$p", std::move(swap));
+  m.set("$p", exchange(m.shape("t").size()));
+  return is_float_value(m, "q") && softmax_axis(m.graph(), m.value("y")) == -1;
+}
+
+bool begins_scores_of_columns(Match& m) {
+  m.set("$p", exchange(m.shape("t").size()));
+  m.set("$q", exchange(m.shape("y").size()));
+  return is_float_value(m, "q") && softmax_axis(m.graph(), m.value("y")) == -2;
+}
+
+bool s_is_scores(Match& m) { return m.graph().producer_of(m.value("s"), scores_op) != kNone; }
+
+bool w_is_weights(Match& m) {
+  const NodeId softmax = m.graph().producer_of(m.value("w"), softmax_op);
+  return softmax != kNone && m.graph().producer_of(m.graph().node(softmax).inputs[0], scores_op) != kNone;
+}
+
+bool compose_perms(Match& m) {
+  const std::vector<int64_t>&inner = m.list("$p"), &outer = m.list("$q");
+  std::vector<int64_t> perm(inner.size());
+  for (size_t i = 0; i < perm.size(); ++i) perm[i] = inner[static_cast<size_t>(outer[i])];
+  m.set("$r", std::move(perm));
+  return true;
+}
+bool composes_scores(Match& m) { return s_is_scores(m) && compose_perms(m); }
+bool composes_weights(Match& m) { return w_is_weights(m) && compose_perms(m); }
+
+// What broadcasts to transposed scores, under as many axes.
+bool aligns(Match& m, std::string_view operand) {
+  if (!s_is_scores(m) || m.shape("y").size() != m.shape("s").size()) return false;
+  Shape full = m.shape(operand);
+  full.insert(full.begin(), m.shape("s").size() - full.size(), 1);
+  m.set("$full", std::move(full));
+  m.set("$inv", inverse_perm(m.list("$p")));
+  return true;
+}
+bool aligns_b(Match& m) { return aligns(m, "b"); }
+bool aligns_m(Match& m) { return aligns(m, "m"); }
+
+bool keeps_keys_last(Match& m) {
+  const std::vector<int64_t>& perm = m.list("$p");
+  return s_is_scores(m) && perm.back() == static_cast<int64_t>(perm.size()) - 1;
+}
+
+// The product sums over the keys, which stand in front of the rows.
+bool weighs_from_the_right(Match& m) {
+  std::vector<int64_t> perm = m.list("$p");
+  const size_t rank = perm.size();
+  if (!w_is_weights(m) || m.shape("v").size() != rank || m.shape("y").size() != rank ||
+      perm[rank - 2] != static_cast<int64_t>(rank) - 1)
+    return false;
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  m.set("$r", std::move(perm));
+  m.set("$x", exchange(rank));
   return true;
 }
 
@@ -22,6 +79,7 @@ bool y_feeds_scores(Match& m) { return feeds_scores(m.graph(), m.value("y")); }
 bool y_feeds_product(Match& m) { return feeds_product(m.graph(), m.value("y")); }
 bool b_is_as_q(Match& m) { return m.type("b").dtype == m.type("q").dtype; }
 bool b_is_float_mask(Match& m) { return b_is_as_q(m) && m.type("m").dtype == m.type("q").dtype; }
+bool m_and_n_are_as_q(Match& m) { return b_is_float_mask(m) && m.type("n").dtype == m.type("q").dtype; }
 
 // A Reshape that leaves the last two axes alone.
 bool keeps_matrices(const Shape& from, const Shape& to) {
@@ -54,7 +112,7 @@ bool keeps_rows(Match& m) {
 
 bool splits_batch_of_weights(Match& m) {
   const Shape &w = m.shape("w"), &to = m.list("$to");
-  if (!keeps_matrices(w, to) || !same_leading(to, m.shape("v"))) return false;
+  if (!w_is_weights(m) || !keeps_matrices(w, to) || !same_leading(to, m.shape("v"))) return false;
   m.set("$vs", with_leading(w, m.shape("v")));
   m.set("$ys", Shape(m.shape("y")));
   return true;
@@ -67,7 +125,7 @@ bool permutes_batch_of_weights(Match& m) {
   if (rank < 3 || perm[rank - 1] != static_cast<int64_t>(rank) - 1 || perm[rank - 2] != static_cast<int64_t>(rank) - 2)
     return false;
   m.set("$inv", inverse_perm(perm));
-  return m.shape("v").size() == rank;
+  return w_is_weights(m) && m.shape("v").size() == rank;
 }
 
 bool gate_fits_transposed(Match& m) {
@@ -84,6 +142,8 @@ bool gate_fits_merged(Match& m) {
 // A product whose result a softmax reads becomes Scores.
 constexpr Rule kBegin[] = {
     {"scores", "y = MatMul(q, t) {alpha=$a}", "y = Scores(q, Transpose(t) {perm=$p}) {scale=$a}", begins_scores},
+    {"scores_of_columns", "y = MatMul(q, t) {alpha=$a}",
+     "y = Transpose(Scores(Transpose(t) {perm=$p}, q) {scale=$a}) {perm=$q}", begins_scores_of_columns},
 };
 
 // Scores absorb scale, then bias, then mask; with a softmax and the values they are Attention; that absorbs its gate.
@@ -96,41 +156,61 @@ constexpr Rule kRules[] = {
      "y = Mul(Slice(x) {starts=$s, sizes=$n, steps=$t}, $a)", y_feeds_scores},
     {"scale_before_rotary", "y = Rotary(Mul(x, $a), c, s) {interleaved=$i}",
      "y = Mul(Rotary(x, c, s) {interleaved=$i}, $a)", y_feeds_scores},
-    {"scale_of_q", "y = Scores(Mul(q, $a), k, b?, m?) {scale=$s, fill=$f}",
-     "y = Scores(q, k, b, m) {scale=$s*$a, fill=$f}"},
-    {"scale_of_k", "y = Scores(q, Mul(k, $a), b?, m?) {scale=$s, fill=$f}",
-     "y = Scores(q, k, b, m) {scale=$s*$a, fill=$f}"},
-    {"scale_after", "y = Mul(Scores(q, k) {scale=$s}, $a)", "y = Scores(q, k) {scale=$s*$a}"},
-    {"scale_after_div", "y = Div(Scores(q, k) {scale=$s}, $a)", "y = Scores(q, k) {scale=$s/$a}"},
-    {"bias", "y = Add(Scores(q, k) {scale=$s}, b)", "y = Scores(q, k, b) {scale=$s}", b_is_as_q},
-    {"float_mask", "y = Add(Scores(q, k, b) {scale=$s}, m)", "y = Scores(q, k, b, m) {scale=$s}", b_is_float_mask},
-    {"bool_mask", "y = Where(m, Scores(q, k, b?) {scale=$s}, $f)", "y = Scores(q, k, b, m) {scale=$s, fill=$f}"},
-    {"bool_mask_out", "y = Where(m, $f, Scores(q, k, b?) {scale=$s})",
-     "y = Scores(q, k, b, Not(m)) {scale=$s, fill=$f}"},
-    {"two_bool_masks", "y = Where(n, Scores(q, k, b?, m) {scale=$s, fill=$f}, $f)",
-     "y = Scores(q, k, b, And(m, n)) {scale=$s, fill=$f}"},
-    {"two_bool_masks_out", "y = Where(n, $f, Scores(q, k, b?, m) {scale=$s, fill=$f})",
-     "y = Scores(q, k, b, And(m, Not(n))) {scale=$s, fill=$f}"},
+    {"scale_of_q", "y = Scores(Mul(q, $a), k, b?, m?) {scale=$s, cap=$c, fill=$f}",
+     "y = Scores(q, k, b, m) {scale=$s*$a, cap=$c, fill=$f}"},
+    {"scale_of_k", "y = Scores(q, Mul(k, $a), b?, m?) {scale=$s, cap=$c, fill=$f}",
+     "y = Scores(q, k, b, m) {scale=$s*$a, cap=$c, fill=$f}"},
+    {"scale_after", "y = Mul(Scores(q, k) {scale=$s, cap=$c}, $a)", "y = Scores(q, k) {scale=$s*$a, cap=$c*$a}"},
+    {"scale_after_div", "y = Div(Scores(q, k) {scale=$s, cap=$c}, $a)", "y = Scores(q, k) {scale=$s/$a, cap=$c/$a}"},
+    {"cap", "y = Tanh(Scores(q, k) {scale=$s})", "y = Scores(q, k) {scale=$s, cap=1}"},
+    {"bias", "y = Add(Scores(q, k) {scale=$s, cap=$c}, b)", "y = Scores(q, k, b) {scale=$s, cap=$c}", b_is_as_q},
+    {"float_mask", "y = Add(Scores(q, k, b) {scale=$s, cap=$c}, m)", "y = Scores(q, k, b, m) {scale=$s, cap=$c}",
+     b_is_float_mask},
+    {"third_addend", "y = Add(Scores(q, k, b, m) {scale=$s, cap=$c}, n)",
+     "y = Scores(q, k, Add(b, n), m) {scale=$s, cap=$c}", m_and_n_are_as_q},
+    {"bool_mask", "y = Where(m, Scores(q, k, b?) {scale=$s, cap=$c}, $f)",
+     "y = Scores(q, k, b, m) {scale=$s, cap=$c, fill=$f}"},
+    {"bool_mask_out", "y = Where(m, $f, Scores(q, k, b?) {scale=$s, cap=$c})",
+     "y = Scores(q, k, b, Not(m)) {scale=$s, cap=$c, fill=$f}"},
+    {"bool_mask_over_addends", "y = Where(n, Scores(q, k, b, m) {scale=$s, cap=$c}, $f)",
+     "y = Scores(q, k, Add(b, m), n) {scale=$s, cap=$c, fill=$f}", b_is_float_mask},
+    {"bool_mask_out_over_addends", "y = Where(n, $f, Scores(q, k, b, m) {scale=$s, cap=$c})",
+     "y = Scores(q, k, Add(b, m), Not(n)) {scale=$s, cap=$c, fill=$f}", b_is_float_mask},
+    {"two_bool_masks", "y = Where(n, Scores(q, k, b?, m) {scale=$s, cap=$c, fill=$f}, $f)",
+     "y = Scores(q, k, b, And(m, n)) {scale=$s, cap=$c, fill=$f}"},
+    {"two_bool_masks_out", "y = Where(n, $f, Scores(q, k, b?, m) {scale=$s, cap=$c, fill=$f})",
+     "y = Scores(q, k, b, And(m, Not(n))) {scale=$s, cap=$c, fill=$f}"},
+    {"transpose_before_scale", "y = Mul(Transpose(s) {perm=$p}, $a)", "y = Transpose(Mul(s, $a)) {perm=$p}",
+     s_is_scores},
+    {"transpose_before_scale_div", "y = Div(Transpose(s) {perm=$p}, $a)", "y = Transpose(Div(s, $a)) {perm=$p}",
+     s_is_scores},
+    {"transpose_before_cap", "y = Tanh(Transpose(s) {perm=$p})", "y = Transpose(Tanh(s)) {perm=$p}", s_is_scores},
+    {"transpose_before_bias", "y = Add(Transpose(s) {perm=$p}, b)",
+     "y = Transpose(Add(s, Transpose(Reshape(b) {shape=$full}) {perm=$inv})) {perm=$p}", aligns_b},
+    {"transpose_before_mask", "y = Where(m, Transpose(s) {perm=$p}, $f)",
+     "y = Transpose(Where(Transpose(Reshape(m) {shape=$full}) {perm=$inv}, s, $f)) {perm=$p}", aligns_m},
+    {"transpose_before_mask_out", "y = Where(m, $f, Transpose(s) {perm=$p})",
+     "y = Transpose(Where(Transpose(Reshape(m) {shape=$full}) {perm=$inv}, $f, s)) {perm=$p}", aligns_m},
+    {"transpose_before_softmax", "y = Softmax(Transpose(s) {perm=$p})", "y = Transpose(Softmax(s)) {perm=$p}",
+     keeps_keys_last},
+    {"transposes_of_scores", "y = Transpose(Transpose(s) {perm=$p}) {perm=$q}", "y = Transpose(s) {perm=$r}",
+     composes_scores},
+    {"transposes_of_weights", "y = Transpose(Transpose(w) {perm=$p}) {perm=$q}", "y = Transpose(w) {perm=$r}",
+     composes_weights},
     {"batch_of_scores",
      R"(s = Scores(q, k) {scale=$s}
         y = Reshape(s) {shape=$to})",
      "y = Scores(Reshape(q) {shape=$qs}, Reshape(k) {shape=$ks}) {scale=$s}", splits_batch_of_scores},
     {"batch_behind_scores",
-     R"(s = Scores(q, k, b?, m?) {scale=$s, fill=$f}
+     R"(s = Scores(q, k, b?, m?) {scale=$s, cap=$c, fill=$f}
         y = Softmax(Reshape(s) {shape=$to}))",
-     "y = Reshape(Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})) {shape=$to}", keeps_rows},
-    {"batch_behind_weights",
-     R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
-        y = MatMul(Reshape(w) {shape=$to}, v))",
-     R"(u = Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})
-        y = Reshape(MatMul(u, Reshape(v) {shape=$vs})) {shape=$ys})",
-     splits_batch_of_weights},
-    {"transpose_behind_weights",
-     R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
-        y = MatMul(Transpose(w) {perm=$p}, v))",
-     R"(u = Softmax(Scores(q, k, b, m) {scale=$s, fill=$f})
-        y = Transpose(MatMul(u, Transpose(v) {perm=$inv})) {perm=$p})",
-     permutes_batch_of_weights},
+     "y = Reshape(Softmax(Scores(q, k, b, m) {scale=$s, cap=$c, fill=$f})) {shape=$to}", keeps_rows},
+    {"batch_behind_weights", "y = MatMul(Reshape(w) {shape=$to}, v)",
+     "y = Reshape(MatMul(w, Reshape(v) {shape=$vs})) {shape=$ys}", splits_batch_of_weights},
+    {"transpose_behind_weights", "y = MatMul(Transpose(w) {perm=$p}, v)",
+     "y = Transpose(MatMul(w, Transpose(v) {perm=$inv})) {perm=$p}", permutes_batch_of_weights},
+    {"weights_on_the_right", "y = MatMul(v, Transpose(w) {perm=$p})",
+     "y = Transpose(MatMul(Transpose(w) {perm=$r}, Transpose(v) {perm=$x})) {perm=$x}", weighs_from_the_right},
     {"attention", "y = MatMul(Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f}), v)",
      "y = Attention(q, k, v, b, m) {scale=$s, fill=$f}"},
     {"attention_guarded",

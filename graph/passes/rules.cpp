@@ -8,6 +8,7 @@ std::span<const RuleTable> rule_tables() {
   static const std::array kTables = {
       RuleTable{"canonicalise", canonicalise_rules},
       RuleTable{"expand_scores", expand_scores_rules},
+      RuleTable{"expand_scores", expand_scores_weights_rules},
       RuleTable{"fuse_activation", fuse_activation_rules},
       RuleTable{"fuse_attention", fuse_attention_begin_rules},
       RuleTable{"fuse_attention", fuse_attention_rules},

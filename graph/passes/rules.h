@@ -12,8 +12,9 @@ struct RuleTable {
   std::span<const Rule> rules;
 };
 
-extern const std::span<const Rule> canonicalise_rules, expand_scores_rules, fuse_activation_rules, fuse_attention_rules,
-    fuse_attention_begin_rules, fuse_linear_rules, fuse_norm_rules, fuse_outer_product_mean_rules, fuse_rotary_rules;
+extern const std::span<const Rule> canonicalise_rules, expand_scores_rules, expand_scores_weights_rules,
+    fuse_activation_rules, fuse_attention_rules, fuse_attention_begin_rules, fuse_linear_rules, fuse_norm_rules,
+    fuse_outer_product_mean_rules, fuse_rotary_rules;
 
 std::span<const RuleTable> rule_tables();
 

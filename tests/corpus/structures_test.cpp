@@ -17,13 +17,11 @@ const std::vector<std::string> kCounted = {"attention", "gelu",   "layer_norm", 
                                            "rms_norm",  "rotary", "swiglu"};
 
 // What case.json says a reader sees, of what is counted here. What it does not mention may be there (a head's GELU).
-// Attention whose weights are an output stays in steps.
 std::map<std::string, int> wanted_structures(const CorpusCase& c) {
   std::map<std::string, int> wanted;
   const auto& contains = c.about["contains"];
   for (const std::string& name : kCounted)
     if (contains.contains(name) && contains[name].is_number_integer()) wanted[name] = contains[name];
-  if (contains.contains("attention_weights_out")) wanted["attention"] = 0;
   return wanted;
 }
 

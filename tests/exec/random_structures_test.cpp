@@ -9,11 +9,11 @@
 namespace plica {
 namespace {
 
-constexpr uint32_t kSeeds = 300;
+constexpr uint32_t kSeeds = 600;
 
 // Norms behind unscaled random weights amplify the rounding of both plans; a scale, mask or bias that is lost shows in the
 // second digit.
-constexpr double kTolerance = 5e-4;
+constexpr double kTolerance = 2e-3;
 
 std::map<std::string, int> found_of(const Plan& plan, const std::map<std::string, int>& wanted) {
   std::map<std::string, int> found;
@@ -22,14 +22,19 @@ std::map<std::string, int> found_of(const Plan& plan, const std::map<std::string
   return found;
 }
 
+void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < b.size(); ++i) ASSERT_NEAR(a[i], b[i], kTolerance * (1 + std::abs(b[i]))) << "element " << i;
+}
+
 TEST(RandomStructures, FusedGivesTheNumbersOfUnfusedAndEveryStructureIsFound) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     const RandomStructures made = random_structures(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + made.text);
     const auto fused = plan_of(graph_of(made.text)), plain = plan_of(graph_of(made.text), {.reference = true});
-    const std::vector<double> a = values_of(run_plan(*fused)[0]), b = values_of(run_plan(*plain)[0]);
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < b.size(); ++i) ASSERT_NEAR(a[i], b[i], kTolerance * (1 + std::abs(b[i]))) << "element " << i;
+    const std::vector<Tensor> found = run_plan(*fused), wanted = run_plan(*plain);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t k = 0; k < wanted.size(); ++k) expect_near(values_of(found[k]), values_of(wanted[k]));
     ASSERT_EQ(found_of(*fused, made.structures), made.structures);
   }
 }

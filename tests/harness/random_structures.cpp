@@ -1,3 +1,4 @@
+// Long because all idioms are in one place.
 #include "tests/harness/random_structures.h"
 
 #include <cmath>
@@ -36,6 +37,7 @@ class Writer {
     pair_ = step("Cos(Mul(pair, 0.61))");
     for (int64_t blocks = between(1, 4); blocks > 0; --blocks) x = block(x);
     add("output " + x);
+    for (const std::string& weights : weights_) add("output " + weights);
     return {std::move(text_), std::move(structures_)};
   }
 
@@ -267,6 +269,32 @@ class Writer {
     return step("Reshape(" + back + ") {shape=[" + joined(shape(columns), ",") + "]}");
   }
 
+  std::string capped(const std::string& s) { return step(both("Mul", "Tanh(" + both("Mul", s, "0.2") + ")", "5")); }
+
+  // The leading axes as they are, the last three permuted.
+  std::string permuted(const std::string& x, const Shape& last) {
+    Shape perm;
+    const auto at = static_cast<int64_t>(lead_.size());
+    for (int64_t i = 0; i < at; ++i) perm.push_back(i);
+    for (int64_t axis : last) perm.push_back(at + axis);
+    return step("Transpose(" + x + ") {perm=[" + joined(perm, ",") + "]}");
+  }
+
+  // Scores (.., heads, length, length) that had their heads last for a while.
+  std::string turned(const std::string& s, bool has_bias) {
+    std::string t = permuted(s, {1, 2, 0});
+    if (has_bias) t = step(both("Add", t, constant({length_, length_, 1})));
+    return permuted(t, {2, 0, 1});
+  }
+
+  // The product of v and the weights of scores: some of these are on its right, some are an output too.
+  std::string weighed(const std::string& s, const std::string& v) {
+    const std::string p = step("Softmax(" + s + ")");
+    if (between(0, 5) == 0) weights_.push_back(p);
+    if (between(0, 3) != 0) return step("MatMul(" + p + ", " + v + ")");
+    return permuted(step("MatMul(" + permuted(v, {0, 2, 1}) + ", " + permuted(p, {0, 2, 1}) + ")"), {0, 2, 1});
+  }
+
   std::string attention(const std::string& x) {
     ++structures_["attention"];
     const int64_t heads = between(1, 4), width = between(2, 9), columns = heads * width;
@@ -275,9 +303,11 @@ class Writer {
     const std::string q = split(qkv[0], heads, width, false), k = split(qkv[1], heads, width, true);
     const std::string v = split(qkv[2], heads, width, false);
     std::string s = scores(q, k, width);
+    if (between(0, 5) == 0) s = capped(s);
     if (chance()) s = step(both("Add", s, pair_bias(heads)));
-    const std::string p = step("Softmax(" + masked(s, heads) + ")");
-    std::string o = merged(step("MatMul(" + p + ", " + v + ")"), columns);
+    if (between(0, 3) == 0) s = turned(s, chance());
+    s = masked(s, heads);
+    std::string o = merged(weighed(between(0, 3) == 0 ? turned(s, false) : s, v), columns);
     if (chance()) o = step(both("Mul", o, "Sigmoid(" + linear(n, channels_, columns) + ")"));
     return residual(x, linear(o, columns, channels_));
   }
@@ -288,6 +318,7 @@ class Writer {
   Shape lead_;
   int64_t length_ = 1, channels_ = 4;
   std::string pair_;
+  std::vector<std::string> weights_;  // of attention, outputs beside the activations
   int num_names_ = 0;
 };
 

@@ -24,8 +24,9 @@ TEST(RowKernels, NormaliseRows) {
     expect_kernels_agree({"LayerNorm", ops::LayerNorm{}, {x, std::nullopt, std::nullopt}, "row"});
     expect_kernels_agree({"LayerNorm", ops::LayerNorm{.eps = 1e-3}, {x, vector, vector}, "row"});
     expect_kernels_agree({"RmsNorm", ops::RmsNorm{}, {x, vector}, "row"});
-    expect_kernels_agree({"Softmax", ops::Softmax{}, {x}, "row"});
-    expect_kernels_agree({"Softmax", ops::Softmax{.log = true}, {x}, "row"});
+    expect_kernels_agree({"Softmax", ops::Softmax{}, {x, std::nullopt, std::nullopt}, "row"});
+    expect_kernels_agree({"Softmax", ops::Softmax{.log = true}, {x, std::nullopt, std::nullopt}, "row"});
+    expect_kernels_agree({"Softmax", ops::Softmax{}, {x, vector, vector}, "masked_row"});
   }
 }
 
