@@ -254,7 +254,7 @@ bool Matcher::next_root() {
 }
 
 bool Matcher::accept() {
-  if (const ValueId inner = escaping(); inner != kNone)
+  if (const ValueId inner = rule_.rule->shares ? kNone : escaping(); inner != kNone)
     return refuse([&] { return describe(inner) + " is used outside as well, or is an output"; }, inner);
   if (rule_.rule->when != nullptr) {
     const std::vector<std::optional<AttrValue>> captures = match_.captures_;

@@ -49,12 +49,13 @@ class Match {
 // commutative operators match in both orders.
 //
 // Values that `replace` defines are replaced. All others that `match` defines must not be used outside it, but for
-// views, which cost nothing. `replace` may compute with captures: {scale=$a*$b}, Mul(x, 1/$a).
+// views, which cost nothing; unless the rule `shares`: then they stay for their other readers. `replace` may compute with captures: {scale=$a*$b}, Mul(x, 1/$a).
 struct Rule {
   std::string_view name;
   std::string_view match;
   std::string_view replace;
   bool (*when)(Match&) = nullptr;  // what text cannot say; may set captures
+  bool shares = false;
 };
 
 // Rules, parsed once and indexed by the operator of their root. Immutable.

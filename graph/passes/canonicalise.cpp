@@ -181,7 +181,7 @@ constexpr Rule kRules[] = {
     {"pow_minus_half", "y = Pow(x, -0.5)", "y = Div(1, Sqrt(x))", x_is_float},
     {"pow_minus_one", "y = Pow(x, -1)", "y = Div(1, x)", x_is_float},
     {"div_by_number", "y = Div(x, $c)", "y = Mul(x, 1/$c)", divisor_inverts},
-    {"mul_reciprocal", "y = Mul(x, Div(1, z))", "y = Div(x, z)", x_is_real},
+    {"mul_reciprocal", "y = Mul(x, Div(1, z))", "y = Div(x, z)", x_is_real, true},
     {"number_outward", "y = Mul(Mul(x, $a), z)", "y = Mul(Mul(x, z), $a)", factor_moves_out},
 
     // Reductions.
