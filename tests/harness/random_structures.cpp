@@ -213,13 +213,15 @@ class Writer {
   // Of two projections of x (batch, rows, length, channels): products of all pairs of places, summed over the rows.
   std::string outer_product_mean(const std::string& x) {
     ++structures_["outer_product_mean"];
-    const int64_t batch = lead_[0], rows = lead_[1], n = length_, left = between(1, 4), right = between(1, 5);
+    const int64_t batch = lead_[0], rows = lead_[1], n = length_, least = n == 1 ? 2 : 1, left = between(least, 4),
+                  right = between(least, 5);
     const std::string m = chance() ? norm(x) : x, a = linear(m, channels_, left), b = linear(m, channels_, right);
     const std::string at = step("Transpose(" + a + ") {perm=[0,2,3,1]}");
     const std::string p = step("MatMul(Reshape(" + at + ") {shape=[" + joined({batch, n * left, rows}, ",") +
                                "]}, Reshape(" + b + ") {shape=[" + joined({batch, rows, n * right}, ",") + "]})");
     const std::string cut = step("Reshape(" + p + ") {shape=[" + joined({batch, n, left, n, right}, ",") + "]}");
-    std::string o = step("Transpose(" + cut + ") {perm=[0,1,3,2,4]}");
+    const char* orders[] = {"[0,1,3,2,4]", "[0,1,3,4,2]", "[0,3,1,2,4]", "[0,3,1,4,2]"};
+    std::string o = step("Transpose(" + cut + ") {perm=" + orders[between(0, 3)] + "}");
     o = step("Reshape(" + o + ") {shape=[" + joined({batch, n, n, left * right}, ",") + "]}");
     if (chance()) o = scaled(o, 1 / static_cast<double>(rows));
     std::string z = step("MatMul(" + o + ", " + constant({left * right, channels_}) + ")");
