@@ -128,6 +128,13 @@ bool divisor_inverts(Match& m) {
   return m.number("$c") != 0 && (x_is_real(m) || (x_is_float(m) && is_power_of_two(m.number("$c"))));
 }
 
+// What a constant of a larger shape leaves of x: x, as large.
+bool y_is_larger(Match& m) {
+  const Shape shape = m.shape("y");
+  m.set("$shape", shape);
+  return shape != m.shape("x");
+}
+
 // One spelling for each idea.
 constexpr Rule kRules[] = {
     // What changes nothing; the types of both sides must agree, so a constant that broadcasts to a larger shape stays.
@@ -138,6 +145,8 @@ constexpr Rule kRules[] = {
     {"pow_one", "y = Pow(x, 1)", "y = x"},
     {"and_true", "y = And(x, 1)", "y = x"},
     {"or_false", "y = Or(x, 0)", "y = x"},
+    {"and_true_wider", "y = And(x, 1)", "y = Expand(x) {shape=$shape}", y_is_larger},
+    {"or_false_wider", "y = Or(x, 0)", "y = Expand(x) {shape=$shape}", y_is_larger},
     {"and_self", "y = And(x, x)", "y = x"},
     {"or_self", "y = Or(x, x)", "y = x"},
     {"where_same", "y = Where(c, x, x)", "y = x"},

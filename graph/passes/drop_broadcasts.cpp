@@ -1,4 +1,8 @@
+#include <optional>
+
 #include "graph/passes/passes.h"
+#include "graph/patch.h"
+#include "ops/expand.h"
 #include "ops/op.h"
 #include "ops/pointwise.h"
 #include "runtime/core/shape.h"
@@ -23,37 +27,66 @@ ValueId before_broadcast(const Graph& graph, ValueId id, const Shape& result) {
   return std::equal(from.begin(), from.end(), to.begin() + in_front) ? node.inputs[0] : id;
 }
 
-// Whether the operands broadcast to `wanted`.
-bool broadcasts_to(const Graph& graph, const std::vector<ValueId>& inputs, const Shape& wanted) {
+// What the operands broadcast to; nullopt where they do not.
+std::optional<Shape> common_shape(const Graph& graph, const std::vector<ValueId>& inputs) {
   Shape shape;
   for (ValueId input : inputs) {
     auto both = broadcast(shape, graph.type(input).shape);
-    if (!both) return false;
+    if (!both) return std::nullopt;
     shape = *std::move(both);
   }
-  return shape == wanted;
+  return shape;
+}
+
+// Operands that were all made larger: the node works on what they were before, and its result is made larger.
+Result<bool> expand_behind(Graph& graph, NodeId id) {
+  const Node node = graph.node(id);
+  const TensorType type = graph.type(node.outputs[0]);
+  std::vector<ValueId> inputs;
+  for (ValueId input : node.inputs) {
+    const NodeId expand = graph.producer_of(input, expand_op);
+    inputs.push_back(expand == kNone ? input : graph.node(expand).inputs[0]);
+  }
+  if (inputs == node.inputs) return false;
+  const auto shape = common_shape(graph, inputs);
+  if (!shape || shape->size() != type.shape.size() || num_elements(*shape) >= num_elements(type.shape)) return false;
+  Patch patch(graph, node.name);
+  PLICA_TRY(const ValueId small, patch.add(*node.op, node.attrs, std::move(inputs)));
+  PLICA_TRY(const ValueId large, patch.add(expand_op, ops::Expand{type.shape}, {small}));
+  patch.replace(node.outputs[0], large);
+  PLICA_CHECK(patch.apply());
+  return true;
+}
+
+// Takes operands from before broadcasts that the node does by itself; the number of them.
+int take_operands_before(Graph& graph, NodeId id) {
+  int num_edits = 0;
+  const Shape shape = graph.type(graph.node(id).outputs[0]).shape;
+  for (size_t i = 0; i < graph.node(id).inputs.size();) {
+    std::vector<ValueId> inputs = graph.node(id).inputs;
+    const ValueId before = inputs[i];
+    inputs[i] = before_broadcast(graph, before, shape);
+    if (inputs[i] == before || common_shape(graph, inputs) != shape) {
+      ++i;
+      continue;
+    }
+    graph.set_input(id, i, inputs[i]);
+    graph.remove_if_dead(graph.value(before).producer);
+    ++num_edits;
+  }
+  return num_edits;
 }
 
 }  // namespace
 
-// Takes an operand of an element-wise node from before its Expand, where broadcasting does the same.
+// Takes an operand of an element-wise node from before its Expand, where broadcasting does the same, and moves an Expand of all
+// operands behind the node.
 Result<int> drop_broadcasts(Graph& graph, ConstantStore&) {
   int num_edits = 0;
   for (NodeId id : graph.order()) {
     if (graph.node(id).op == nullptr || !is_pointwise(*graph.node(id).op)) continue;
-    const Shape shape = graph.type(graph.node(id).outputs[0]).shape;
-    for (size_t i = 0; i < graph.node(id).inputs.size();) {
-      std::vector<ValueId> inputs = graph.node(id).inputs;
-      const ValueId before = inputs[i];
-      inputs[i] = before_broadcast(graph, before, shape);
-      if (inputs[i] == before || !broadcasts_to(graph, inputs, shape)) {
-        ++i;
-        continue;
-      }
-      graph.set_input(id, i, inputs[i]);
-      graph.remove_if_dead(graph.value(before).producer);
-      ++num_edits;
-    }
+    PLICA_TRY(const bool moved, expand_behind(graph, id));
+    num_edits += moved ? 1 : take_operands_before(graph, id);
   }
   return num_edits;
 }
