@@ -4,6 +4,7 @@
 #include "ops/cuda/product_parts.h"
 #include "ops/cuda/product_thin.h"
 #include "ops/cuda/product_tile.h"
+#include "ops/cuda/product_wgmma.h"
 #include "ops/mat_mul.h"
 #include "ops/op.h"
 #include "runtime/core/dtype.h"
@@ -217,6 +218,11 @@ constexpr Kernel kKernels[] = {
      .declines = As<ops::MatMul>::fn<cuda::product_fma_declines>,
      .prepare = As<ops::MatMul>::fn<cuda::product_fma_prepare>,
      .run = As<ops::MatMul>::fn<cuda::run_product_fma>},
+    {.name = "wgmma",
+     .declines = As<ops::MatMul>::fn<cuda::product_wgmma_declines>,
+     .prepare = As<ops::MatMul>::fn<cuda::product_wgmma_prepare>,
+     .run = As<ops::MatMul>::fn<cuda::run_product_wgmma>,
+     .in_place = 1u << 4},
     {.name = "cublaslt",
      .declines = As<ops::MatMul>::fn<declines_whole>,
      .scratch_bytes = As<ops::MatMul>::fn<scratch_cublaslt>,

@@ -7,12 +7,19 @@
 namespace plica::cuda {
 
 // A kernel that is launched early takes its place on the device as soon as all blocks of the one ahead of it in its stream have
-// ended, before what they wrote is seen. It calls this before it touches memory that others write, or writes memory that they
-// touch; constants may be read ahead. Nothing to wait for, where it was not launched early. (No kernel lets the next one in
-// before its blocks end: the next one's blocks would crowd on the multiprocessors that are free then.)
+// ended or let it in, before what they wrote is seen. It calls this before it touches memory that others write, or writes memory
+// that they touch; constants may be read ahead. Nothing to wait for, where it was not launched early.
 __device__ inline void wait_for_earlier() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Lets the kernel behind this one in: by blocks that have a multiprocessor each, when little is left for them to do. The next one's
+// would crowd on the multiprocessors that are free, where these are few.
+__device__ inline void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 

@@ -36,6 +36,7 @@ Result<CudaDriver> look_up() {
   PLICA_CHECK(find("cuMemMap", driver.map));
   PLICA_CHECK(find("cuMemUnmap", driver.unmap));
   PLICA_CHECK(find("cuMemSetAccess", driver.set_access));
+  PLICA_CHECK(find("cuTensorMapEncodeTiled", driver.encode_tiled));
   return driver;
 }
 

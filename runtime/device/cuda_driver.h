@@ -19,6 +19,7 @@ struct CudaDriver {
   decltype(&::cuMemMap) map = nullptr;
   decltype(&::cuMemUnmap) unmap = nullptr;
   decltype(&::cuMemSetAccess) set_access = nullptr;
+  decltype(&::cuTensorMapEncodeTiled) encode_tiled = nullptr;
 
   Status status(CUresult result, std::string_view doing) const;
 };

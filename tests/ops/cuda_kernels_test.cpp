@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "ops/layer_norm.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
@@ -92,6 +94,30 @@ TEST(CudaKernels, ProductsOfEveryPrecision) {
     add("heads", {}, heads);
     add("columns", {.activation = Activation::kRelu}, columns);
   }
+  expect_kernels_agree(table);
+}
+
+// Tiles of both heights by one, two and four blocks, some with more stages than are held at once.
+TEST(CudaKernels, ProductsOfFewRows) {
+  const ops::MatMul plain, gelu{.alpha = 0.5, .activation = ops::Activation::kGelu};
+  const OperandSpec none{.absent = true};
+  OpTable table{.op = "MatMul", .every_kernel = false};
+  const auto add = [&](ops::MatMul op, int64_t rows, int64_t depth, int64_t columns) {
+    table.cases.push_back({std::to_string(rows) + " rows, " + std::to_string(depth) + " x " + std::to_string(columns),
+                           op,
+                           {{{rows, depth}},
+                            {.shape = {depth, columns}, .constant = true},
+                            {.shape = {columns}, .constant = true},
+                            none,
+                            {{rows, columns}}},
+                           {DType::kF16, DType::kBF16}});
+  };
+  for (const auto& [depth, columns] : {std::pair{56, 2632}, {128, 72}, {328, 320}, {1288, 136}}) {
+    add(plain, 1, depth, columns);
+    add(gelu, 128, depth, columns);
+  }
+  for (const auto& [depth, columns] : {std::pair{448, 5248}, {768, 2880}, {1280, 1672}}) add(gelu, 67, depth, columns);
+  table.cases.push_back({"b is no constant", gelu, {{{57, 64}}, {{64, 128}}, {{128}}}, {DType::kF16, DType::kBF16}});
   expect_kernels_agree(table);
 }
 
