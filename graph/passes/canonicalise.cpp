@@ -88,6 +88,29 @@ bool transposes_cancel(Match& m) {
   return true;
 }
 
+// One row or one column of a last axis cut into matrices: neighbouring elements of it, or every so many-th.
+bool is_row_or_column(Match& m) {
+  const std::vector<int64_t>&from = m.list("$s"), &sizes = m.list("$n");
+  Shape cut = m.list("$cut"), whole = m.list("$to");
+  const size_t rank = cut.size();
+  if (rank < 2 || m.list("$t") != std::vector<int64_t>(rank, 1)) return false;
+  const bool is_column = sizes[rank - 1] == 1 && cut[rank - 1] > 1;
+  const size_t axis = is_column ? rank - 1 : rank - 2;
+  const int64_t count = cut[axis], inside = is_column ? 1 : cut[rank - 1];
+  cut[axis] = 1;
+  if (count == 1 || sizes != cut) return false;
+  cut.erase(cut.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (whole != cut) return false;
+  std::vector<int64_t> starts(rank - 1, 0), steps(rank - 1, 1);
+  starts.back() = from[axis] * inside;
+  steps.back() = is_column ? count : 1;
+  whole.back() *= count;
+  m.set("$whole", std::move(whole));
+  m.set("$from", std::move(starts));
+  m.set("$by", std::move(steps));
+  return true;
+}
+
 bool is_kept_shape(Match& m) {
   Shape kept = m.shape("x");
   for (int64_t axis : m.list("$axes")) kept[static_cast<size_t>(axis)] = 1;
@@ -167,6 +190,8 @@ constexpr Rule kRules[] = {
      "y = Reshape(x) {shape=$shape}", transposes_cancel},
     {"slice_slice", "y = Slice(Slice(x) {starts=$s, sizes=$n, steps=$t}) {starts=$s2, sizes=$n2, steps=$t2}",
      "y = Slice(x) {starts=$from, sizes=$n2, steps=$by}", compose_slices},
+    {"row_or_column", "y = Reshape(Slice(Reshape(x) {shape=$cut}) {starts=$s, sizes=$n, steps=$t}) {shape=$to}",
+     "y = Slice(Reshape(x) {shape=$whole}) {starts=$from, sizes=$to, steps=$by}", is_row_or_column},
     {"cast_cast", "y = Cast(Cast(x) {to=$a}) {to=$b}", "y = Cast(x) {to=$b}", first_cast_loses_nothing},
     {"not_not", "y = Not(Not(x))", "y = x"},
     {"neg_neg", "y = Neg(Neg(x))", "y = x"},

@@ -21,6 +21,30 @@ bool is_rotation_of_halves(Match& m) {
          takes_half(m, "$hs", "$ht", half, 1) && takes_half(m, "$ls", "$lt", 0, 1);
 }
 
+// The same where cos is one everywhere, as at the first place.
+bool is_rotation_by_sine(Match& m) {
+  m.set("$one", Shape(m.shape("s")));
+  return is_rotation_of_halves(m);
+}
+
+// cos and sin stand for both halves; the operator has one for each element.
+bool is_rotation_of_apart_halves(Match& m) {
+  const Shape &x = m.shape("x"), &c = m.shape("c");
+  if (c.empty() || c != m.shape("s") || c.back() != x.back() / 2 || m.shape("y") != x) return false;
+  m.set("$last", static_cast<int64_t>(c.size()) - 1);
+  return is_rotation_of_halves(m);
+}
+
+// Every second element of x beside the one before it, negated.
+bool is_rotation_of_turned_pairs(Match& m) {
+  const Shape& x = m.shape("x");
+  Shape column = m.shape("e");
+  column.push_back(1);
+  return x.back() % 2 == 0 && is_float_value(m, "x") && m.shape("o").back() == x.back() / 2 &&
+         takes_half(m, "$es", "$et", 0, 2) && takes_half(m, "$os", "$ot", 1, 2) && m.list("$column") == column &&
+         m.list("$shape") == x && m.shape("y") == x;
+}
+
 // cos and sin stand for pairs; the operator has one for each element.
 bool is_rotation_of_pairs(Match& m) {
   const Shape& x = m.shape("x");
@@ -48,6 +72,22 @@ constexpr Rule kRules[] = {
         l = Slice(x) {starts=$ls, sizes=$n, steps=$lt}
         y = Add(Mul(x, c), Mul(Concat(Neg(h), l) {axis=-1}, s)))",
      "y = Rotary(x, c, s)", is_rotation_of_halves},
+    {"rotary_by_sine",
+     R"(h = Slice(x) {starts=$hs, sizes=$n, steps=$ht}
+        l = Slice(x) {starts=$ls, sizes=$n, steps=$lt}
+        y = Add(x, Mul(Concat(Neg(h), l) {axis=-1}, s)))",
+     "y = Rotary(x, Expand(1) {shape=$one}, s)", is_rotation_by_sine},
+    {"rotary_of_apart_halves",
+     R"(h = Slice(x) {starts=$hs, sizes=$n, steps=$ht}
+        l = Slice(x) {starts=$ls, sizes=$n, steps=$lt}
+        y = Concat(Sub(Mul(l, c), Mul(h, s)), Add(Mul(h, c), Mul(l, s))) {axis=-1})",
+     "y = Rotary(x, Concat(c, c) {axis=$last}, Concat(s, s) {axis=$last})", is_rotation_of_apart_halves},
+    {"rotary_of_turned_pairs",
+     R"(e = Slice(x) {starts=$es, sizes=$n, steps=$et}
+        o = Slice(x) {starts=$os, sizes=$n, steps=$ot}
+        r = Reshape(Concat(Reshape(Neg(o)) {shape=$column}, Reshape(e) {shape=$column}) {axis=-1}) {shape=$shape}
+        y = Add(Mul(x, c), Mul(r, s)))",
+     "y = Rotary(x, c, s) {interleaved=true}", is_rotation_of_turned_pairs},
     {"rotary_of_pairs",
      R"(e = Slice(x) {starts=$es, sizes=$n, steps=$et}
         o = Slice(x) {starts=$os, sizes=$n, steps=$ot}

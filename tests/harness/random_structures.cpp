@@ -35,7 +35,7 @@ class Writer {
     add("input pair: f32 " + joined({length_, length_, kPairChannels}, "x"));
     std::string x = step("Sin(Mul(x, 0.37))");
     pair_ = step("Cos(Mul(pair, 0.61))");
-    for (int64_t blocks = between(1, 4); blocks > 0; --blocks) x = block(x);
+    for (int64_t blocks = between(1, 4); blocks > 0; --blocks) x = block(blocks % 2 == 0 ? step("Sin(" + x + ")") : x);
     add("output " + x);
     for (const std::string& weights : weights_) add("output " + weights);
     return {std::move(text_), std::move(structures_)};
@@ -297,12 +297,59 @@ class Writer {
     return permuted(step("MatMul(" + permuted(v, {0, 2, 1}) + ", " + permuted(p, {0, 2, 1}) + ")"), {0, 2, 1});
   }
 
+  // Every step-th element of the last of the axes (.., heads, length, width) from start on: half of them.
+  std::string half(const std::string& x, int64_t heads, int64_t width, int64_t start, int64_t by) {
+    Shape sizes = lead_, starts(lead_.size() + 3, 0), steps(lead_.size() + 3, 1);
+    for (int64_t size : {heads, length_, width / 2}) sizes.push_back(size);
+    starts.back() = start;
+    steps.back() = by;
+    return step("Slice(" + x + ") {starts=[" + joined(starts, ",") + "], sizes=[" + joined(sizes, ",") + "], steps=[" +
+                joined(steps, ",") + "]}");
+  }
+
+  // a and b side by side, or pair by pair.
+  std::string joined_halves(std::string a, std::string b, int64_t heads, int64_t width, bool pairs) {
+    Shape sizes = lead_;
+    for (int64_t size : {heads, length_, width / 2}) sizes.push_back(size);
+    const std::string axis = std::to_string(sizes.size() - (pairs ? 0 : 1));
+    if (pairs) {
+      const std::string column = ") {shape=[" + joined(sizes, ",") + ",1]}";
+      a = step("Reshape(" + a + column);
+      b = step("Reshape(" + b + column);
+    }
+    const std::string y = step("Concat(" + a + ", " + b + ") {axis=" + axis + "}");
+    if (!pairs) return y;
+    sizes.back() = width;
+    return step("Reshape(" + y + ") {shape=[" + joined(sizes, ",") + "]}");
+  }
+
+  // Rotary embedding of x (.., heads, length, width) by tables of whole rows, or of half of each.
+  std::string rotated(const std::string& x, int64_t heads, int64_t width, bool pairs, bool whole) {
+    const std::string a = half(x, heads, width, 0, pairs ? 2 : 1),
+                      b = half(x, heads, width, pairs ? 1 : width / 2, pairs ? 2 : 1);
+    const Shape table{length_, whole ? width : width / 2};
+    const std::string c = constant(table), s = constant(table);
+    if (whole) {
+      const std::string turned = joined_halves(step("Neg(" + b + ")"), a, heads, width, pairs);
+      return step(both("Add", both("Mul", x, c), both("Mul", turned, s)));
+    }
+    const std::string first = step("Sub(" + both("Mul", a, c) + ", " + both("Mul", b, s) + ")");
+    const std::string second = step(both("Add", both("Mul", a, s), both("Mul", b, c)));
+    return joined_halves(first, second, heads, width, pairs);
+  }
+
   std::string attention(const std::string& x) {
     ++structures_["attention"];
     const int64_t heads = between(1, 4), width = between(2, 9), columns = heads * width;
     const std::string n = chance() ? norm(x) : x;
     const std::vector<std::string> qkv = projections(n, columns);
-    const std::string q = split(qkv[0], heads, width, false), k = split(qkv[1], heads, width, true);
+    const bool is_rotated = width % 2 == 0 && chance(), pairs = chance(), whole = chance();
+    std::string q = split(qkv[0], heads, width, false), k = split(qkv[1], heads, width, !is_rotated);
+    if (is_rotated) {
+      ++structures_["rotary"];
+      q = rotated(q, heads, width, pairs, whole);
+      k = permuted(rotated(k, heads, width, pairs, whole), {0, 2, 1});
+    }
     const std::string v = split(qkv[2], heads, width, false);
     std::string s = scores(q, k, width);
     if (between(0, 5) == 0) s = capped(s);
