@@ -30,8 +30,9 @@ void run_simt(const ops::Attention& op, const KernelArgs& args);
 // Their instantiations, by type and by width.
 struct Shape;
 struct Pointers;
-void run_wgmma_bf16(const Shape& shape, const Pointers& p, const KernelArgs& args);
-void run_wgmma_f16(const Shape& shape, const Pointers& p, const KernelArgs& args);
+struct WgmmaRun;
+void run_wgmma_bf16(const Shape& shape, const Pointers& p, const WgmmaRun& run);
+void run_wgmma_f16(const Shape& shape, const Pointers& p, const WgmmaRun& run);
 void run_mma_bf16(const Shape& shape, const KernelArgs& args);
 void run_mma_f16(const Shape& shape, const KernelArgs& args);
 void run_mma_tf32(const Shape& shape, const KernelArgs& args);

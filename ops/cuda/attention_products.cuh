@@ -11,7 +11,7 @@ namespace plica::cuda::attention {
 // cores want them; a panel starts at a multiple of 1024. The products' inner axis runs along the rows (multiply_rows) or down them
 // (multiply_columns).
 template <int kRowBytes>
-__device__ inline uint64_t panels_in_shared(uint32_t address, int panel_bytes) {
+__host__ __device__ constexpr uint64_t panels_in_shared(uint32_t address, int panel_bytes) {
   constexpr uint64_t kSwizzle = uint64_t{kRowBytes == 128 ? 1 : 2} << 62,
                      kEightRows = uint64_t{8 * kRowBytes >> 4} << 32;
   return kSwizzle | kEightRows | static_cast<uint64_t>(panel_bytes >> 4) << 16 | (address & 0x3ffff) >> 4;
@@ -25,6 +25,16 @@ template <int kNum>
 __device__ __forceinline__ void pin(float (&d)[kNum]) {
 #pragma unroll
   for (int i = 0; i < kNum; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+// Four matrices (8, 8) of 16-bit elements to shared memory; a lane gives the address of one row of one of them.
+__device__ inline void store_matrices(void* row, const uint32_t (&a)[4]) {
+#if __CUDA_ARCH__ >= 900
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(a[0]), "r"(a[1]),
+               "r"(a[2]), "r"(a[3])
+               : "memory");
+#endif
 }
 
 // Where a unit of a row stands in a panel.
@@ -66,6 +76,21 @@ __device__ inline void multiply_rows(float (&d)[64], uint64_t a, uint64_t b, boo
                " {" PLICA_NAMES_64 "}, %64, %65, p, 1, 1, 0, 0;}"                                                     \
                : PLICA_8(0), PLICA_8(8), PLICA_8(16), PLICA_8(24), PLICA_8(32), PLICA_8(40), PLICA_8(48), PLICA_8(56) \
                : "l"(a), "l"(b), "r"(int{add}))
+  if constexpr (std::is_same_v<T, BF16>)
+    PLICA_WGMMA("bf16");
+  else
+    PLICA_WGMMA("f16");
+#undef PLICA_WGMMA
+}
+
+// d (64, 8) = a (64, 16) @ b (8, 16)^T, plus d; a in registers.
+template <class T>
+__device__ inline void add_rows(float (&d)[4], const uint32_t (&a)[4], uint64_t b) {
+#define PLICA_WGMMA(type)                                                 \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32." type "." type \
+               " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, 1, 1, 1, 0;"     \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])           \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
   if constexpr (std::is_same_v<T, BF16>)
     PLICA_WGMMA("bf16");
   else

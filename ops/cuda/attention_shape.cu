@@ -32,23 +32,23 @@ float nearest_float(double x) {
   return std::isfinite(x) ? static_cast<float>(std::clamp<double>(x, -FLT_MAX, FLT_MAX)) : static_cast<float>(x);
 }
 
-MaskKind mask_kind(const KernelArgs& args) {
-  if (!args.has(kMask)) return MaskKind::kNone;
-  return args.in[kMask].type.dtype == DType::kBool ? MaskKind::kBool : MaskKind::kAdded;
+MaskKind mask_kind(const TensorType* mask) {
+  if (mask == nullptr) return MaskKind::kNone;
+  return mask->dtype == DType::kBool ? MaskKind::kBool : MaskKind::kAdded;
 }
 
-}  // namespace
+using Types = std::array<const TensorType*, kNumOperands>;  // null where absent
 
-Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
-  const plica::Shape& y = args.out[0].type.shape;
+// What the types of a step say of its shape.
+Shape shape_of(const Types& types) {
+  const plica::Shape& y = types[kY]->shape;
   const size_t rank = y.size();
   std::array<AxisStrides, kNumOperands> strides{};
-  for (size_t i = 0; i < kY; ++i)
-    if (args.has(i)) strides[i] = strides_in(args.in[i].type, rank);
-  strides[kY] = strides_in(args.out[0].type, rank);
+  for (size_t i = 0; i < kNumOperands; ++i)
+    if (types[i] != nullptr) strides[i] = strides_in(*types[i], rank);
   Shape shape;
-  shape.mask = mask_kind(args);
-  shape.mask_is_bias = shape.mask == MaskKind::kAdded && !args.has(kBias) && strides[kMask][rank - 2] != 0;
+  shape.mask = mask_kind(types[kMask]);
+  shape.mask_is_bias = shape.mask == MaskKind::kAdded && types[kBias] == nullptr && strides[kMask][rank - 2] != 0;
   if (shape.mask_is_bias) {
     shape.mask = MaskKind::kNone;
     std::swap(strides[kBias], strides[kMask]);
@@ -57,13 +57,30 @@ Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
   shape.heads = make_layout<kNumOperands>(std::span(order.sizes).first(order.rank), order.strides);
   shape.sharing = order.sharing;
   shape.rows = y[rank - 2];
-  shape.keys = args.in[kV].type.shape.end()[-2];
-  shape.width = args.in[kQ].type.shape.back();
+  shape.keys = types[kV]->shape.end()[-2];
+  shape.width = types[kQ]->shape.back();
   shape.value_width = y[rank - 1];
   for (size_t i = 0; i < kNumOperands; ++i) {
     shape.row[i] = strides[i][rank - 2];
     shape.step[i] = strides[i][rank - 1];
   }
+  return shape;
+}
+
+}  // namespace
+
+Shape shape_of(const Case& c) {
+  Types types{};
+  for (size_t i = 0; i < kY; ++i) types[i] = c.has(i) ? c.in[i].type : nullptr;
+  types[kY] = c.out[0].type;
+  return shape_of(types);
+}
+
+Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
+  Types types{};
+  for (size_t i = 0; i < kY; ++i) types[i] = args.has(i) ? &args.in[i].type : nullptr;
+  types[kY] = &args.out[0].type;
+  Shape shape = shape_of(types);
   shape.scale = static_cast<float>(op.scale);
   shape.fill = nearest_float(op.fill);
   shape.wide_scale = op.scale;

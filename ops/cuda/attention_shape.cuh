@@ -39,6 +39,7 @@ struct Pointers {
 };
 
 Shape shape_of(const ops::Attention& op, const KernelArgs& args);
+Shape shape_of(const Case& c);  // without the operator's attributes
 Pointers pointers_of(const Shape& shape, const KernelArgs& args);
 
 // Whether rows of an operand, `length` elements of `size` bytes long, can be read 16 bytes at once.

@@ -4,8 +4,10 @@
 
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_shape.cuh"
+#include "ops/cuda/attention_wgmma_maps.cuh"
 #include "ops/cuda/element.cuh"
 #include "runtime/core/shape.h"
+#include "runtime/device/cuda_driver.h"
 
 namespace plica::cuda::attention {
 namespace {
@@ -22,11 +24,10 @@ bool has_eights(const Case& c, const plica::Operand& operand) {
 }
 
 // Where the kernel `mma` ends earlier: a warpgroup takes 64 queries of a head, and there is a device to fill.
-const char* has_few_queries(const plica::Shape& y) {
-  constexpr int64_t kFew = 64;
-  const int64_t rows = y.end()[-2], tiles = ceil_div(rows, 64);
+const char* has_few_queries(const plica::Shape& y, int64_t width) {
+  const int64_t few = width > 32 ? 16 : 64, rows = y.end()[-2], tiles = ceil_div(rows, 64);
   if (rows <= 64) return "a head has no more than 64 queries";
-  return num_rows(y) / rows * tiles < kFew ? "there are few queries" : nullptr;
+  return num_rows(y) / rows * tiles < few ? "there are few queries" : nullptr;
 }
 
 // Whether rows of a mask of bools, where it has rows, can be read 8 bytes at once.
@@ -44,6 +45,12 @@ const plica::Operand* bias_of(const Case& c) {
   return strides_in(*c.in[kMask].type, rank)[rank - 2] == 0 ? nullptr : &c.in[kMask];
 }
 
+// Whether an operand is the same for all rows of a head.
+bool repeats_rows(const Case& c, const plica::Operand& operand) {
+  const plica::Shape& y = c.out[0].type->shape;
+  return y.end()[-2] > 1 && strides_in(*operand.type, y.size())[y.size() - 2] == 0;
+}
+
 // Elements of the bias as rows of whole eights, one for each of its own.
 int64_t padded_elements(const Case& c, const plica::Operand& bias) {
   const plica::Shape& own = bias.type->shape;
@@ -57,6 +64,12 @@ bool pads(const Case& c) {
   const plica::Operand* bias = bias_of(c);
   return bias != nullptr && !has_eights(c, *bias);
 }
+
+// What stands for a step from its planning on.
+struct State {
+  bool pads;
+  EncodeMap encode;
+};
 
 struct Padding {
   Layout<1> rows;
@@ -120,10 +133,14 @@ const char* declines_wgmma(const ops::Attention& op, const Case& c) {
   const plica::Shape &q = c.in[kQ].type->shape, &v = c.in[kV].type->shape, &y = c.out[0].type->shape;
   if (std::max(q.back(), v.back()) > 128) return "a head is wider than 128";
   if (num_rows(y) >= int64_t{1} << 30) return "there are too many queries";
-  if (const char* why = has_few_queries(y)) return why;
+  if (const char* why = has_few_queries(y, std::max(q.back(), v.back()))) return why;
   for (const size_t i : {kQ, kK, kV, kGate})
     if (c.has(i) && !has_eights(c, c.in[i])) return "rows of q, k, v or the gate are no whole 16 bytes";
   if (!has_eights(c, c.out[0])) return "rows of y are no whole 16 bytes";
+  if (shape_of(c).heads.rank > kMapAxes) return "over three leading axes cannot be merged";
+  if (const plica::Operand* bias = bias_of(c); bias != nullptr && repeats_rows(c, *bias))
+    return "the bias is the same for all queries";
+  if (c.has(kGate) && repeats_rows(c, c.in[kGate])) return "the gate is the same for all queries";
   if (!has_mask_eights(c)) return "rows of the mask are no whole 8 bytes";
   if (pads(c) && padded_elements(c, *bias_of(c)) > num_rows(y) * y.back())
     return "rows of the bias are no whole 16 bytes, and few heads share it";
@@ -135,16 +152,19 @@ size_t scratch_wgmma(const ops::Attention&, const Case& c) {
 }
 
 Result<KernelState> prepare_wgmma(const ops::Attention&, const Case& c, ConstantStore&) {
-  return KernelState(std::make_shared<const bool>(pads(c)));
+  PLICA_TRY(const CudaDriver* driver, cuda_driver());
+  return KernelState(std::make_shared<const State>(State{pads(c), driver->encode_tiled}));
 }
 
 void run_wgmma(const ops::Attention& op, const KernelArgs& args) {
   Shape shape = shape_of(op, args);
   if (shape.heads.count == 0 || shape.rows == 0 || shape.value_width == 0) return;
   Pointers p = pointers_of(shape, args);
-  if (*static_cast<const bool*>(args.state) && shape.keys > 0) pad_bias(shape, p, args.scratch, stream_of(args));
-  if (args.in[kQ].type.dtype == DType::kBF16) return run_wgmma_bf16(shape, p, args);
-  run_wgmma_f16(shape, p, args);
+  const auto& state = *static_cast<const State*>(args.state);
+  const WgmmaRun run{stream_of(args), state.encode};
+  if (state.pads && shape.keys > 0) pad_bias(shape, p, args.scratch, run.stream);
+  if (args.in[kQ].type.dtype == DType::kBF16) return run_wgmma_bf16(shape, p, run);
+  run_wgmma_f16(shape, p, run);
 }
 
 }  // namespace plica::cuda::attention

@@ -134,6 +134,28 @@ TEST_F(CudaAttention, CausalAndSegmentsOfWarpgroups) {
   add_halves("no segments", {.scale = 0.3}, {q, q, q, kNone, kNone, kNone, offsets({0})});
 }
 
+// Heads that go through a block two at a time, and such as cannot.
+TEST_F(CudaAttention, NeighbouringHeadsOfWarpgroups) {
+  const OperandSpec q = heads({9, 4, 100, 32}), k = heads({9, 4, 150, 32});
+  add_halves("pairs", {.scale = 0.2}, {q, k, k});
+  add_halves("pairs with gates", {.scale = 0.2, .fill = -INFINITY}, {q, k, k, kNone, bools({9, 1, 1, 150}), q});
+  add_halves("pairs with another's gates", {.scale = 0.2}, {q, k, k, kNone, kNone, {{9, 4, 100, 32}}});
+  const OperandSpec odd = heads({9, 5, 100, 32}), apart{{9, 4, 100, 32}}, many = heads({3, 5, 2, 120, 32});
+  add_halves("an odd number of heads", {.scale = 0.2}, {odd, odd, odd});
+  add_halves("heads apart", {.scale = 0.2}, {apart, apart, apart, kNone, kNone, apart});
+  add_halves("two axes before the heads", {.scale = 0.2}, {many, many, many, kNone, added({3, 1, 1, 1, 120}), many});
+}
+
+// Scores that grow from tile to tile, so that origins move.
+TEST_F(CudaAttention, ScoresThatGrowOfWarpgroups) {
+  OperandSpec bias{{1, 130, 260}};
+  for (int64_t i = 0; i < num_elements(bias.shape); ++i) bias.values.push_back(static_cast<double>(i % 260 / 8));
+  for (const int64_t width : {32, 64}) {
+    const OperandSpec q = heads({32, 1, 130, width}), k = heads({32, 1, 260, width});
+    add_halves("width " + std::to_string(width), {.scale = 0.2}, {q, k, k, bias});
+  }
+}
+
 // What is not finite, and not seen by some of the rows that share a tile with it.
 TEST_F(CudaAttention, HiddenValuesThatAreNotFinite) {
   const auto poisoned = [](OperandSpec spec, const std::set<int64_t>& rows) {
