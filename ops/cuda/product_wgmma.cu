@@ -12,16 +12,25 @@ struct State {
   int ranks = 1;
 };
 
-// By times of an H200, where a library's product of many rows, or of a large matrix without more behind it, is as fast.
-constexpr int kMostRows = 128;
-constexpr int64_t kMostElements = 7 << 20, kMostElementsAlone = 2 << 20;  // of b
+template <class T>
+using Low = WgmmaTile<T, 1, 4>;
+template <class T>
+using Tall = WgmmaTile<T, 2, 6>;
 
-// Whether cuBLASLt reads y again: for a residual, or an activation that is none of its own.
-bool has_more(const ops::MatMul& op, const Case& c) {
+// By times of an H200: a library's product of many rows is as fast.
+constexpr int kMostRows = 128;
+
+// Of b: up to here more blocks are worth more than that two low tiles read the same columns costs.
+constexpr int64_t kMostElementsOfLow = 1 << 20;
+
+// Of b, by times of an H200: a library's product of more is as fast, sooner where nothing is left for it to read again, which are a
+// residual and activations that it lacks.
+int64_t most_elements(const ops::MatMul& op, const Case& c, int rows) {
   using ops::Activation;
+  constexpr int64_t kMost = 7 << 20, kMostAlone = 2 << 20;
   const bool own = op.activation == Activation::kNone || op.activation == Activation::kRelu ||
                    op.activation == Activation::kGeluTanh;
-  return c.has(4) || !own;
+  return c.has(4) || (!own && rows <= Low<BF16>::kRows) ? kMost : kMostAlone;
 }
 
 // As many blocks a tile as there are multiprocessors for, and a few more.
@@ -32,11 +41,6 @@ int ranks_for(int64_t tiles, int64_t stages) {
   return 1;
 }
 
-template <class T>
-using Low = WgmmaTile<T, 1, 4>;
-template <class T>
-using Tall = WgmmaTile<T, 2, 4>;
-
 const char* make_state(const ops::MatMul& op, const Case& c, State& state) {
   if (c.device.compute_capability / 10 != 9) return "the device is not of compute capability 9";
   const DType dtype = c.out[0].type->dtype;
@@ -45,13 +49,12 @@ const char* make_state(const ops::MatMul& op, const Case& c, State& state) {
   if (const char* why = make_block_product(op, c, p)) return why;
   if (p.m > kMostRows) return "so many rows are left to a library";
   const int64_t elements = int64_t{p.k} * p.n;
-  if (elements > (has_more(op, c) ? kMostElements : kMostElementsAlone))
-    return "so large a matrix is left to a library";
+  if (elements > most_elements(op, c, p.m)) return "so large a matrix is left to a library";
   if (p.rows.rank > 1) return "rows of an operand are not one step apart";
   if (p.m > 1 && p.rows.stride[0][0] < p.k) return "rows of a overlap";
   if (p.k > 1 && p.b_row < p.n) return "rows of b overlap";
   p.constant_b = p.constant_b && (!c.has(2) || c.in[2].constant != nullptr);
-  state.tall = p.m > Low<BF16>::kRows && elements > kMostElementsAlone;
+  state.tall = p.m > Low<BF16>::kRows && elements > kMostElementsOfLow;
   const int64_t rows = state.tall ? Tall<BF16>::kRows : Low<BF16>::kRows;
   state.ranks = ranks_for(ceil_div(p.m, rows) * ceil_div(p.n, Low<BF16>::kColumns), ceil_div(p.k, Low<BF16>::kDepth));
   return nullptr;
