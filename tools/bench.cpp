@@ -162,7 +162,7 @@ Command add_bench(CLI::App& program, const CommonOptions& common) {
   app->add_option("MODEL", arguments->model, "ONNX file")->required();
   app->add_option("INPUT", arguments->inputs, ".npz files with an array for each input, or folders with input_N.pb")
       ->required();
-  app->add_option("--repeat", arguments->repeat, "How often")->check(CLI::PositiveNumber)->capture_default_str();
+  app->add_option("--repeat", arguments->repeat, "How often")->check(at_least(1))->capture_default_str();
   app->add_option("--output", arguments->output,
                   "Write the last outputs, in order, as arrays 0, 1 ... of this .npz file");
   app->add_flag("--stored-edges", arguments->stored_edges,

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -56,6 +57,14 @@ Result<Model> load_model(const std::string& path, const std::vector<std::string>
   PLICA_TRY(Model model, Model::load(path, common.load_options()));
   if (outputs.empty()) return model;
   return model.select(outputs);
+}
+
+std::function<std::string(const std::string&)> at_least(int64_t least) {
+  return [least](const std::string& text) {
+    const double value = std::strtod(text.c_str(), nullptr);
+    return value >= static_cast<double>(least) ? std::string()
+                                               : "found " + text + ", wanted " + std::to_string(least) + " or more";
+  };
 }
 
 void set_up_log(std::string_view level) {

@@ -196,8 +196,7 @@ Command add_embed(CLI::App& program, const CommonOptions& common) {
   app->add_option("--alphabet", arguments->alphabet,
                   "Its alphabet, where it is not the family's: a name, vocab.txt or tokenizer.json");
   app->add_option("--output", arguments->output_name, "Name of the model's output that holds the vectors");
-  app->add_option("--layer", arguments->layer, "Number of the layer whose output is taken")
-      ->check(CLI::NonNegativeNumber);
+  app->add_option("--layer", arguments->layer, "Number of the layer whose output is taken")->check(at_least(0));
   app->add_option("--mask", arguments->mask,
                   "Meaning of the mask input: one (1 = residue), additive, keep (true = residue), padding")
       ->check(CLI::IsMember({"one", "additive", "keep", "padding"}));
@@ -205,10 +204,10 @@ Command add_embed(CLI::App& program, const CommonOptions& common) {
       ->check(CLI::IsMember({"x", "unk", "error"}))
       ->capture_default_str();
   app->add_option("--max-tokens", arguments->max_tokens, "Tokens of a batch, padding included")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app->add_option("--max-batch", arguments->max_batch, "Records of a batch; 0: any number")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   return {app, [arguments, &common] { return exit_code_of([&] { return embed(*arguments, common); }); }};
 }

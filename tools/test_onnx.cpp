@@ -138,7 +138,7 @@ Command add_test_onnx(CLI::App& program, const CommonOptions& common) {
                   "File of lines \"NAME reason\": tests that are known not to pass");
   app->add_option("--filter", arguments->filter, "Only tests whose name holds this text");
   app->add_option("--timeout", arguments->timeout_s, "Seconds that one model may take")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   return {app, [arguments, &common] { return exit_code_of([&] { return test_onnx(*arguments, common); }); }};
 }

@@ -47,8 +47,8 @@ Command add_verify(CLI::App& program, const CommonOptions& common) {
   app->add_option("MODEL", arguments->model, "ONNX file")->required();
   add_input_options(*app, arguments->inputs);
   app->add_option("--rtol", arguments->tolerance.relative, "Allowed: atol + rtol * |x| [1e-4; 2e-2 for f16 and bf16]")
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--atol", arguments->tolerance.absolute, "As --rtol")->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
+  app->add_option("--atol", arguments->tolerance.absolute, "As --rtol")->check(at_least(0));
   return {app, [arguments, &common] { return exit_code_of([&] { return run_verify(*arguments, common); }); }};
 }
 

@@ -43,10 +43,7 @@ FastaReader::FastaReader(std::unique_ptr<ByteSource> source)
     : source_(std::move(source)), buffer_(kBufferBytes, '\0') {}
 
 void FastaReader::reject(FastaItem& item, const std::string& why) const {
-  if (item.error) return;
-  const FastaRecord& record = item.record;
-  item.error = Error(Code::kInvalidInput, "record '" + record.id + "' (" + source_->name() + ", line " +
-                                              std::to_string(record.line) + ") " + why);
+  if (!item.error) item.error = Error(Code::kInvalidInput, why);
 }
 
 Result<bool> FastaReader::next_line() {

@@ -25,7 +25,7 @@ struct FastaItem {
 
 // FASTA read record by record: wrapped or not, LF or CRLF, blank lines, ';' comments, no final newline, gzip, standard
 // input ("-"). Bad records (no id, no sequence, an id seen before, letters before the first header, characters that are
-// no text) carry an error that names file, line and id.
+// no text) carry an error: what is wrong with them, for whoever names the record.
 class FastaReader {
  public:
   static Result<FastaReader> open(const std::string& path, int stop = -1);  // as open_text() has it

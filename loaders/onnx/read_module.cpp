@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kOldestIrVersion = 3;
 constexpr int64_t kNewestIrVersion = 13;
+constexpr int64_t kNewestOpset = 24;  // of the standard's own operators
 
 Status read_header(const proto::ModelProto& model, Module& module) {
   module.ir_version = model.ir_version();
@@ -26,7 +27,14 @@ Status read_header(const proto::ModelProto& model, Module& module) {
   if (!model.producer_version().empty()) module.producer += " " + model.producer_version();
   module.domain = model.domain();
   module.model_version = model.model_version();
-  for (const auto& opset : model.opset_import()) module.opsets.emplace_back(opset.domain(), opset.version());
+  for (const auto& opset : model.opset_import()) {
+    module.opsets.emplace_back(opset.domain(), opset.version());
+    const bool is_standard = opset.domain().empty() || opset.domain() == "ai.onnx";
+    if (is_standard && opset.version() > kNewestOpset)
+      module.warnings.push_back("opset " + std::to_string(opset.version()) + " is newer than " +
+                                std::to_string(kNewestOpset) +
+                                ", the newest that is known: its operators are taken as they are there");
+  }
   for (const auto& entry : model.metadata_props()) module.metadata.emplace_back(entry.key(), entry.value());
   return {};
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/device/device_name.h"
 #include "runtime/device/processors.h"
 #if PLICA_WITH_CUDA
 #include "runtime/device/cuda_context.h"
@@ -49,8 +50,8 @@ std::shared_ptr<DeviceContext> host_context(int num_threads) { return std::make_
 Result<std::shared_ptr<DeviceContext>> open_device(const std::string& name, int num_threads) {
   if (num_threads < 0) return Error(Code::kInvalidInput, std::to_string(num_threads) + " threads, wanted 0 or more");
   const int threads = num_threads > 0 ? num_threads : num_processors();
+  PLICA_CHECK(check_device_name(name));
   if (name == "cpu") return host_context(threads);
-  if (!name.starts_with("cuda")) return Error(Code::kInvalidInput, "device '" + name + "', wanted cpu or cuda:N");
 #if PLICA_WITH_CUDA
   return open_cuda_device(name, threads);
 #else

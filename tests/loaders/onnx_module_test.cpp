@@ -108,6 +108,16 @@ TEST(OnnxModule, TypedAttributes) {
   EXPECT_EQ(describe(*module, read_node), "node 'making y' (Op, opset 17)");
 }
 
+TEST(OnnxModule, NewerOpsetsWarn) {
+  auto proto = rich_model();
+  proto.mutable_opset_import(0)->set_domain("");
+  proto.mutable_opset_import(0)->set_version(99);
+  const auto module = read(proto);
+  ASSERT_TRUE(module);
+  ASSERT_EQ(module->warnings.size(), 1u);
+  EXPECT_THAT(module->warnings[0], HasSubstr("opset 99 is newer than 24, the newest that is known"));
+}
+
 TEST(OnnxModule, NewerIrVersionsWarn) {
   const auto module = read([] {
     auto proto = rich_model();

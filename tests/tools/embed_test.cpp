@@ -65,8 +65,8 @@ TEST_F(Embed, BadRecordsFailAndTheOthersAreDone) {
             "id\tlength\trow\tstatus\ngood\t3\t0\tok\nempty\t0\t-\tfailed\ngood\t0\t-\tfailed\nlong\t60\t-"
             "\tfailed\nodd\t0\t-\tfailed\nlast/../x\t2\t1\tok\n");
   const std::string failed = get_file(plica_ / "failed.tsv");
-  EXPECT_THAT(failed, HasSubstr("empty\t3\trecord 'empty' (in.fasta, line 3) has no sequence"));
-  EXPECT_THAT(failed, HasSubstr("good\t4\trecord 'good' (in.fasta, line 4) has an id that line 1 already has"));
+  EXPECT_THAT(failed, HasSubstr("empty\t3\thas no sequence"));
+  EXPECT_THAT(failed, HasSubstr("good\t4\thas an id that line 1 already has"));
   EXPECT_THAT(failed, HasSubstr("odd\t8\tposition 2 holds 'J'"));
   EXPECT_THAT(failed, HasSubstr("position_table"));
   EXPECT_EQ(read_npy(plica_ / "out.npy")->shape(), (Shape{2, 4}));
@@ -184,6 +184,16 @@ TEST_F(Embed, AKilledRunLeavesNothing) {
                               "' embed esm2.onnx in.fasta -o out.npz 2>/dev/null";
   const bool ended_first = std::system(command.c_str()) == 0;
   EXPECT_TRUE(ended_first || !plica_.has("out.npz"));
+}
+
+TEST_F(Embed, AFileAtItsLimitIsAnError) {
+  std::string records;
+  for (int i = 0; i < 40; ++i) records += ">r" + std::to_string(i) + "\n" + std::string(30, 'A') + "\n";
+  put_file(plica_ / "in.fasta", records);
+  const auto ended =
+      plica_("--version; ulimit -f 1; '" PLICA_PROGRAM "' embed esm2.onnx in.fasta -o out.npz --per-residue");
+  EXPECT_EQ(ended.code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("File too large"));
 }
 
 }  // namespace

@@ -55,6 +55,21 @@ TEST_F(Run, OutputThatDoesNotArriveIsAnError) {
   EXPECT_THAT(ended.err, HasSubstr("the output could not be written: No space left on device"));
 }
 
+TEST_F(Run, WrongOptionsAreNamedWithWhatIsWanted) {
+  const auto device = plica_("--version; '" PLICA_PROGRAM "' --device nosuch info m.onnx"),
+             repeat = plica_("bench m.onnx in.npz --repeat 0");
+  EXPECT_EQ(device.code, 2);
+  EXPECT_THAT(device.err, HasSubstr("device 'nosuch', wanted cpu or cuda:N"));
+  EXPECT_EQ(repeat.code, 2);
+  EXPECT_THAT(repeat.err, HasSubstr("--repeat: found 0, wanted 1 or more"));
+}
+
+TEST_F(Run, HelpThatDoesNotArriveIsAnError) {
+  for (const char* arguments : {"--help", "bench --help", "--version"})
+    EXPECT_EQ(plica_(std::string(arguments) + " >/dev/full 2>.err; code=$?; : >.out; exit $code #").code, 2)
+        << arguments;
+}
+
 TEST_F(Run, TakesForcedKernels) {
   const std::string kernel = Program::device() == "cpu" ? "ref" : "elements", forced = " --kernel Gather=" + kernel;
   const auto ended = plica_("run m.onnx --inputs in.npz -o out.npz --kernel MatMul=none" + forced);

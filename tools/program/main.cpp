@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
 
+#include "runtime/device/device_name.h"
 #include "tools/command.h"
 
 namespace plica {
@@ -69,9 +71,12 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error, std::cout, std::cerr) == 0 ? kDone : kNothingDone;
+    const int code = program.exit(error, std::cout, std::cerr) == 0 ? kDone : kNothingDone;
+    std::cout.flush();
+    return with_output(code);
   }
   set_up_log(common.log_level);
+  if (const Status status = check_device_name(common.device); !status) return fail(status.error());
   for (const Command& command : commands)
     if (command.app->parsed()) return with_output(command.run());
   return kNothingDone;
@@ -80,4 +85,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace plica
 
-int main(int argc, char** argv) { return plica::run(argc, argv); }
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the writing, which says which file
+  return plica::run(argc, argv);
+}

@@ -16,9 +16,11 @@ Status check_indices(Lowering& n, int64_t limit) {
   for (const int64_t index : to_ints(*indices)) {
     if (index >= -limit && index < limit) continue;
     const std::string& table = n.graph().value(n.in(0)).name;
-    return Error(Code::kInvalidInput, "index " + std::to_string(index) + " is outside the " + std::to_string(limit) +
-                                          " rows of '" + table +
-                                          "'; where these are positions, the sequence is too long for the table");
+    const std::string found =
+        "index " + std::to_string(index) + " is outside the " + std::to_string(limit) + " rows of '" + table + "'; ";
+    return Error(Code::kInvalidInput,
+                 found + (limit == 0 ? "where these are residues, the sequence is empty"
+                                     : "where these are positions, the sequence is too long for the table"));
   }
   return {};
 }
