@@ -8,6 +8,20 @@
 namespace plica {
 namespace {
 
+// Whether gated products have a kernel that is faster than a product and a step behind it. They are made whole, not in tiles.
+bool has_gated_products(const PipelineOptions& options) {
+  const Precision precision = options.precision;
+  const bool stores_16_bits =
+      precision == Precision::kBf16 || precision == Precision::kBf16Mixed || precision == Precision::kF16;
+  return options.device == Device::kCuda && options.compute_capability / 10 == 9 && !options.save_memory &&
+         (stores_16_bits || precision == Precision::kTf32);
+}
+
+// A norm inside would read the residual stream as the product's own type.
+bool has_gated_norms(const PipelineOptions& options) {
+  return has_gated_products(options) && options.precision != Precision::kBf16Mixed;
+}
+
 constexpr Pass kPasses[] = {
     {"remove_dead", remove_dead},
     {"canonicalise", canonicalise},
@@ -19,7 +33,9 @@ constexpr Pass kPasses[] = {
     {"fuse_rotary", fuse_rotary},
     {"fuse_attention", fuse_attention},
     {"fuse_outer_product_mean", fuse_outer_product_mean},
+    {.name = "fuse_gated_product", .run = fuse_gated_product, .when = has_gated_products},
     {"put_channels_first", put_channels_first},
+    {.name = "fuse_gated_norm", .run = fuse_gated_norm, .when = has_gated_norms},
     {"fuse_linear", fuse_linear},
     {"merge_projections", merge_projections},
     {"canonicalise_fused", canonicalise},
@@ -92,7 +108,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
     const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != pass.precision);
-    const bool wanted = !pass.saves_memory || options.save_memory;
+    const bool wanted = (!pass.saves_memory || options.save_memory) && (pass.when == nullptr || pass.when(options));
     run.skipped = elsewhere || !wanted || (!pass.required && (skip || options.reference));
     if (!run.skipped) {
       const Clock::time_point pass_start = Clock::now();

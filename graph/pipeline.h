@@ -13,6 +13,8 @@
 
 namespace plica {
 
+struct PipelineOptions;
+
 // A pass edits the graph (through patches) and says how many edits it made.
 struct Pass {
   std::string_view name;
@@ -21,6 +23,7 @@ struct Pass {
   std::optional<Device> device = {};  // it runs for this one alone, with `precision`
   bool saves_memory = false;          // for time: it runs where memory is what is short
   Precision precision = Precision::kFile;
+  bool (*when)(const PipelineOptions&) = nullptr;  // it runs where this is so; null: always
 };
 
 std::span<const Pass> pipeline();  // in the order in which they run
@@ -30,6 +33,7 @@ const Pass* storing_pass(Precision precision);
 
 struct PipelineOptions {
   Device device = Device::kCpu;
+  int compute_capability = 0;     // 90 for Hopper; 0 on the CPU
   std::vector<std::string> skip;  // names of passes
   bool reference = false;         // required passes alone, in the file's own types
   Precision precision = Precision::kFile;

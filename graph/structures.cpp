@@ -1,5 +1,9 @@
 #include "graph/structures.h"
 
+#include <set>
+#include <string>
+
+#include "ops/gated_mat_mul.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
 
@@ -43,10 +47,26 @@ int num_swiglus(const Node& node) {
   return node.attrs.as<ops::MatMul>().activation == ops::Activation::kSilu && node.inputs[3] != kNone;
 }
 
+// Layer norms inside gated products, by what they normalise: several may do the same one.
+using InnerNorms = std::set<std::pair<ValueId, std::string>>;
+
+void find_inner_norms(const Graph& graph, const Node& node, InnerNorms& norms) {
+  using Op = ops::GatedMatMul;
+  if (node.op != &gated_mat_mul_op) return;
+  const auto find = [&](size_t source, size_t gamma) {
+    if (node.inputs[gamma] == kNone) return;
+    const Constant* factor = graph.constant(node.inputs[gamma]);
+    norms.emplace(node.inputs[source], factor != nullptr ? factor->key : "");
+  };
+  find(Op::kA, Op::kGamma);
+  find(Op::kB, Op::kGateGamma);
+}
+
 }  // namespace
 
 StructureSums count_structures(const Graph& graph) {
   StructureSums sums;
+  InnerNorms norms;
   for (NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     StructureCounts counts;
@@ -54,7 +74,9 @@ StructureSums count_structures(const Graph& graph) {
     for (const auto& [name, count] : counts) sums[std::string(name)] += count;
     if (const int swiglus = num_swiglus(node)) sums["swiglu"] += swiglus;
     if (rotates_twice(graph, node)) --sums["rotary"];
+    find_inner_norms(graph, node, norms);
   }
+  if (!norms.empty()) sums["layer_norm"] += static_cast<int>(norms.size());
   return sums;
 }
 

@@ -97,6 +97,7 @@ Result<std::string> explain_why(const Model::State& model, const Signature& sign
   Status status;
   PipelineOptions options;
   options.device = model.context->traits().device;
+  options.compute_capability = model.context->traits().compute_capability;
   options.precision = model.options.precision;
   options.skip = model.options.skip_passes;
   options.watch = [&](const Pass& pass, Graph& seen) {

@@ -11,6 +11,8 @@ Result<int> expand_scores(Graph& graph, ConstantStore& constants);
 Result<int> fold_weights(Graph& graph, ConstantStore& constants);
 Result<int> fuse_activation(Graph& graph, ConstantStore& constants);
 Result<int> fuse_attention(Graph& graph, ConstantStore& constants);
+Result<int> fuse_gated_norm(Graph& graph, ConstantStore& constants);
+Result<int> fuse_gated_product(Graph& graph, ConstantStore& constants);
 Result<int> fuse_linear(Graph& graph, ConstantStore& constants);
 Result<int> fuse_norm(Graph& graph, ConstantStore& constants);
 Result<int> fuse_outer_product_mean(Graph& graph, ConstantStore& constants);

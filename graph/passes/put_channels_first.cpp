@@ -1,3 +1,4 @@
+// Long because trees of projections are found and built anew in one place.
 #include <algorithm>
 #include <numeric>
 #include <unordered_set>
@@ -7,6 +8,7 @@
 #include "graph/passes/tiling.h"
 #include "graph/patch.h"
 #include "ops/concat.h"
+#include "ops/gated_mat_mul.h"
 #include "ops/mat_mul.h"
 #include "ops/pointwise.h"
 #include "ops/reshape.h"
@@ -49,6 +51,13 @@ bool is_plain_projection(const Graph& graph, const KnownValues& known, const Nod
          node.attrs.as<ops::MatMul>().activation == ops::Activation::kNone;
 }
 
+// A gated projection, whose result may have its channels anywhere.
+bool is_gated_projection(const Node& node) {
+  return node.op == &gated_mat_mul_op && node.inputs[ops::GatedMatMul::kResidual] == kNone;
+}
+
+bool is_projection(const Node& node) { return node.op == &mat_mul_op || node.op == &gated_mat_mul_op; }
+
 // What is computed of projections before a product over channels: element-wise steps and slices of them.
 class Tree {
  public:
@@ -61,9 +70,9 @@ class Tree {
     if (!seen_.insert(producer).second) return true;
     const Node& node = graph_.node(producer);
     nodes_.push_back(producer);
-    if (node.op == &mat_mul_op) {
+    if (is_projection(node)) {
       projections_.push_back(producer);
-      return is_plain_projection(graph_, known_, node);
+      return is_gated_projection(node) || (node.op == &mat_mul_op && is_plain_projection(graph_, known_, node));
     }
     if (node.op == &slice_op) return node.attrs.as<ops::Slice>().steps.back() == 1 && collect(node.inputs[0]);
     if (!is_pointwise(*node.op)) return false;
@@ -87,10 +96,11 @@ class Tree {
 
   bool holds(NodeId id) const { return seen_.count(id) != 0; }
 
-  // Of all projections.
+  // Of all projections but gated ones: those hold nothing beside what the product reads, and read their source once.
   int64_t bytes() const {
     size_t sum = 0;
-    for (NodeId id : projections_) sum += num_bytes(graph_.type(graph_.node(id).outputs[0]));
+    for (NodeId id : projections_)
+      if (graph_.node(id).op == &mat_mul_op) sum += num_bytes(graph_.type(graph_.node(id).outputs[0]));
     return static_cast<int64_t>(sum);
   }
 
@@ -118,7 +128,7 @@ class Builder {
     const NodeId producer = graph().value(id).producer;
     if (producer == kNone || !tree_.holds(producer)) return;
     const Node& node = graph().node(producer);
-    if (node.op != &mat_mul_op) {
+    if (!is_projection(node)) {
       for (ValueId input : node.inputs) plan(input, range_in(node, input, range));
       return;
     }
@@ -132,11 +142,12 @@ class Builder {
     std::vector<Piece> left = std::move(pieces_);
     while (!left.empty()) {
       const auto is_alike = [&, first = left[0].projection](const Piece& piece) {
-        const Node &a = graph().node(first), &b = graph().node(piece.projection);
-        return a.inputs[0] == b.inputs[0] && a.attrs == b.attrs;
+        return is_alike_but_weights(graph().node(first), graph().node(piece.projection));
       };
       const auto others = std::stable_partition(left.begin(), left.end(), is_alike);
-      PLICA_CHECK(build_group({left.begin(), others}));
+      const std::vector<Piece> group(left.begin(), others);
+      const bool gated = graph().node(group[0].projection).op == &gated_mat_mul_op;
+      PLICA_CHECK(gated ? build_gated_group(group) : build_group(group));
       left.erase(left.begin(), others);
     }
     return {};
@@ -229,6 +240,56 @@ class Builder {
     return list;
   }
 
+  // Whether two projections can be one with the weights of both.
+  static bool is_alike_but_weights(const Node& a, const Node& b) {
+    if (a.op != b.op || !(a.attrs == b.attrs)) return false;
+    if (a.op == &mat_mul_op) return a.inputs[0] == b.inputs[0];
+    using Op = ops::GatedMatMul;
+    for (size_t i = 0; i < Op::kNumOperands; ++i) {
+      const bool is_weight = i == Op::kValue || i == Op::kGate || i == Op::kValueBias || i == Op::kGateBias;
+      if (is_weight ? (a.inputs[i] == kNone) != (b.inputs[i] == kNone) : a.inputs[i] != b.inputs[i]) return false;
+    }
+    return true;
+  }
+
+  // Some rows of a weight or bias of each piece, one below the other.
+  Result<ValueId> stacked(const std::vector<Piece>& group, size_t operand) {
+    std::vector<ValueId> parts;
+    for (const Piece& piece : group) {
+      PLICA_TRY(parts.emplace_back(), cut(graph().node(piece.projection).inputs[operand], 0, piece.range));
+    }
+    if (parts.size() == 1) return parts[0];
+    return patch_.add(concat_op, ops::Concat{0}, std::move(parts));
+  }
+
+  // The pieces as one gated product, whose kernel writes channels first.
+  Status build_gated_group(const std::vector<Piece>& group) {
+    using Op = ops::GatedMatMul;
+    const Node first = graph().node(group[0].projection);
+    std::vector<ValueId> inputs = first.inputs;
+    for (const size_t operand : {Op::kValue, Op::kGate, Op::kValueBias, Op::kGateBias})
+      if (inputs[operand] != kNone) {
+        PLICA_TRY(inputs[operand], stacked(group, operand));
+      }
+    PLICA_TRY(const ValueId product, patch_.add(gated_mat_mul_op, first.attrs, std::move(inputs)));  // (..., I, K, O)
+    ops::Transpose transpose{axes()};
+    raise_last(transpose.perm);
+    PLICA_TRY(const ValueId all, patch_.add(transpose_op, std::move(transpose), {product}));
+    return give_parts(group, all);
+  }
+
+  // `all` has the channels of the pieces one behind the other, raised.
+  Status give_parts(const std::vector<Piece>& group, ValueId all) {
+    int64_t at = 0;
+    for (const Piece& piece : group) {
+      const int64_t size = piece.range.end - piece.range.begin;
+      PLICA_TRY(const ValueId part, cut(all, rank_ - 3, {at, at + size}));
+      made_.push_back({graph().node(piece.projection).outputs[0], piece.range, part});
+      at += size;
+    }
+    return {};
+  }
+
   Status build_group(const std::vector<Piece>& group) {
     const Node first = graph().node(group[0].projection);
     std::vector<ValueId> weights;
@@ -244,14 +305,7 @@ class Builder {
     PLICA_TRY(const ValueId x, swap(first.inputs[0], rank_ - 2));
     PLICA_TRY(const ValueId product, patch_.add(mat_mul_op, first.attrs, {weight, x}));  // (..., I, O, K)
     PLICA_TRY(const ValueId all, swap(product, rank_ - 3));
-    int64_t at = 0;
-    for (const Piece& piece : group) {
-      const int64_t size = piece.range.end - piece.range.begin;
-      PLICA_TRY(const ValueId part, cut(all, rank_ - 3, {at, at + size}));
-      made_.push_back({graph().node(piece.projection).outputs[0], piece.range, part});
-      at += size;
-    }
-    return {};
+    return give_parts(group, all);
   }
 
   Patch& patch_;

@@ -105,8 +105,10 @@ class Restorer {
     return forms_[static_cast<size_t>(id)];
   }
 
-  static bool is_matrix_op(const Node& node) {
-    return node.op == &mat_mul_op || node.op == &outer_product_mean_op || node.op == &attention_op;
+  static bool is_matrix_op(const Node& node) { return has_residual(node) || node.op == &attention_op; }
+  // Whether the last operand is one.
+  static bool has_residual(const Node& node) {
+    return node.op == &mat_mul_op || node.op == &gated_mat_mul_op || node.op == &outer_product_mean_op;
   }
 
   // What the operands and results of a node are stored as.
@@ -206,8 +208,7 @@ class Restorer {
     const DType dtype = stored_for(node);
     Node changed = node;
     ValueId residual = kNone;
-    if (mode_.mixed && (node.op == &mat_mul_op || node.op == &outer_product_mean_op))
-      std::swap(residual, changed.inputs.back());  // the last operand of both
+    if (mode_.mixed && has_residual(node)) std::swap(residual, changed.inputs.back());
     std::vector<ValueId> inputs;
     for (ValueId input : changed.inputs) {
       PLICA_TRY(const ValueId made, as(input, dtype));

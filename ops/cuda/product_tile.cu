@@ -1,3 +1,4 @@
+#include "ops/cuda/activation.cuh"
 #include "ops/cuda/element.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
@@ -20,20 +21,6 @@ struct Shape {
   Activation activation;
   bool gate_sigmoid;
 };
-
-template <class W>
-__device__ W activate(Activation activation, W x) {
-  switch (activation) {
-    case Activation::kRelu: return x < W{0} ? W{0} : x;
-    case Activation::kGelu: return W(0.5) * x * (W{1} + erf(x * W(0.70710678118654752)));
-    case Activation::kGeluTanh:
-      return W(0.5) * x * (W{1} + tanh(W(0.79788456080286536) * (x + W(0.044715) * x * x * x)));
-    case Activation::kSilu: return x / (W{1} + exp(-x));
-    case Activation::kSigmoid: return W{1} / (W{1} + exp(-x));
-    case Activation::kTanh: return tanh(x);
-    default: return x;
-  }
-}
 
 // Sums: fp32, f64, or 32 and 64 bits that wrap.
 template <class T>

@@ -13,8 +13,9 @@ namespace {
 bool is_for_products(const Graph& graph, const Node& transpose, const std::vector<int64_t>& perm) {
   const size_t rank = perm.size();
   const auto& users = graph.value(transpose.outputs[0]).users;
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (perm[i] != static_cast<int64_t>(i)) return false;
   return rank >= 2 && perm[rank - 1] == static_cast<int64_t>(rank) - 2 &&
-         std::is_sorted(perm.begin(), perm.end() - 2) &&
          std::all_of(users.begin(), users.end(), [&](NodeId id) { return graph.node(id).op == &mat_mul_op; });
 }
 

@@ -116,6 +116,7 @@ Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options
   const TeamSize team(options.device.num_threads);
   const DeviceScope scope(options.context.get());
   const PipelineOptions passes{.device = options.device.device,
+                               .compute_capability = options.device.compute_capability,
                                .skip = options.skip_passes,
                                .reference = options.reference,
                                .precision = options.precision,

@@ -52,5 +52,49 @@ TEST(Pipeline, StoresAsThePrecisionWants) {
   EXPECT_EQ(constants.num_made(), num_made) << "another length converts no weight";
 }
 
+// Triangle multiplication as exporters write it.
+constexpr const char* kTriangleMultiplication = R"(input pair: f32 1x16x16x64
+input mask: f32 1x16x16x1
+constant g: f32 64
+constant b: f32 64
+constant u: f32 64x64
+constant v: f32 64x64
+constant s: f32 64x64
+constant t: f32 64x64
+constant w: f32 64x64
+x = LayerNorm(pair, g, b)
+l = Mul(Mul(mask, Sigmoid(Add(MatMul(x, u), b))), Add(MatMul(x, v), g))
+r = Mul(Mul(mask, Sigmoid(Add(MatMul(x, s), b))), Add(MatMul(x, t), g))
+p = Transpose(MatMul(Transpose(l) {perm=[0,3,1,2]}, Transpose(r) {perm=[0,3,2,1]})) {perm=[0,2,3,1]}
+o = Add(MatMul(LayerNorm(p, g, b), w), b)
+y = Add(pair, Mul(Sigmoid(Add(MatMul(x, w), b)), o))
+output y
+)";
+
+TEST(Pipeline, FormsGatedProductsWhereTheyHaveAFastKernel) {
+  ConstantStore constants;
+  PipelineOptions options = verified();
+  options.device = Device::kCuda;
+  for (const int compute_capability : {80, 90})
+    for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16, Precision::kBf16Mixed}) {
+      auto graph = parse_graph(kTriangleMultiplication);
+      ASSERT_TRUE(graph) << to_string(graph.error());
+      options.precision = precision;
+      options.compute_capability = compute_capability;
+      const auto report = run_pipeline(*graph, options, constants);
+      ASSERT_TRUE(report) << to_string(report.error());
+      int num_gated = 0, num_norms = 0;
+      for (NodeId id : graph->order()) {
+        num_gated += graph->node(id).op == &gated_mat_mul_op;
+        num_norms += graph->node(id).op == &layer_norm_op;
+      }
+      const bool forms = compute_capability == 90 && precision != Precision::kF32;
+      const bool norms_inside = forms && precision != Precision::kBf16Mixed;
+      EXPECT_EQ(num_gated, forms ? 2 : 0) << to_text(*graph);
+      EXPECT_EQ(num_norms, norms_inside ? 0 : 2) << to_text(*graph);
+      EXPECT_EQ(report->structures.at("layer_norm"), 2);
+    }
+}
+
 }  // namespace
 }  // namespace plica

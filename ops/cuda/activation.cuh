@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "ops/mat_mul.h"
+
+namespace plica::cuda {
+
+// As kernels that are not bound by it compute it: CUDA's accurate library, in W.
+template <class W>
+__device__ inline W activate(ops::Activation activation, W x) {
+  using ops::Activation;
+  switch (activation) {
+    case Activation::kRelu: return x < W{0} ? W{0} : x;
+    case Activation::kGelu: return W(0.5) * x * (W{1} + erf(x * W(0.70710678118654752)));
+    case Activation::kGeluTanh:
+      return W(0.5) * x * (W{1} + tanh(W(0.79788456080286536) * (x + W(0.044715) * x * x * x)));
+    case Activation::kSilu: return x / (W{1} + exp(-x));
+    case Activation::kSigmoid: return W{1} / (W{1} + exp(-x));
+    case Activation::kTanh: return tanh(x);
+    default: return x;
+  }
+}
+
+}  // namespace plica::cuda

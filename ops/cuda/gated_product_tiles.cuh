@@ -1,0 +1,124 @@
+#pragma once
+
+#include "ops/cuda/async_copy.cuh"
+#include "ops/cuda/element.cuh"
+#include "ops/cuda/gated_product_form.cuh"
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/map_fn.cuh"
+#include "ops/cuda/matrix_fragments.cuh"
+
+namespace plica::cuda::gated {
+
+constexpr int kGroupThreads = 128, kLine = 128;  // threads of a warpgroup; bytes of a line of operands, see wgmma.cuh
+constexpr int kChunk = 64;                       // columns of y that a warpgroup makes at a time
+constexpr int kMostShared = 232448;              // bytes of a block
+
+// How a kernel is cut. A block holds the weights of its columns; each of its warpgroups, by itself, makes unit after unit.
+template <class T_, int kDepth_, int kGroups_, bool kTwo_, bool kFirst_, bool kTransposed_>
+struct Tile {
+  using T = T_;
+  static constexpr int kDepth = kDepth_, kGroups = kGroups_;
+  static constexpr bool kTwo = kTwo_, kFirst = kFirst_, kTransposed = kTransposed_;  // see Form
+  static constexpr bool kWide = sizeof(T) == 4;                                      // tf32
+  static constexpr int kThreads = kGroups * kGroupThreads;
+  static constexpr int kUnit = 16 / sizeof(T);                                    // elements of 16 bytes
+  static constexpr int kSlabs = kDepth * sizeof(T) / kLine, kSteps = 4 * kSlabs;  // of the depth: lines, products
+  static constexpr int kSlabBytes = 2 * kChunk * kLine, kChunkBytes = kSlabs * kSlabBytes;
+  static constexpr int kSourceBytes = kUnitRows * kDepth * sizeof(T), kStageBytes = kUnitRows * kChunk * sizeof(T);
+  static constexpr int kGroupBytes = (kTwo ? 2 : 1) * kSourceBytes + kStageBytes;
+  static constexpr int kBiasBytes = 2 * kChunk * sizeof(float), kNormBytes = 2 * kDepth * sizeof(float);
+  static constexpr int kOtherBytes = kGroups * kGroupBytes + (kTwo ? 2 : 1) * kNormBytes;
+
+  static constexpr int kMostChunks = (kMostShared - kOtherBytes) / (kChunkBytes + kBiasBytes);
+  static_assert(kMostChunks > 0);
+  static size_t shared_bytes(int chunks) {
+    return static_cast<size_t>(chunks * (kChunkBytes + kBiasBytes) + kOtherBytes);
+  }
+};
+
+// In shared memory, in this order: weights of all chunks, then for each warpgroup its unit of a, that of b, and its stage; biases;
+// factors of norms. Addresses there.
+struct Places {
+  uint32_t weights, a, b, stage, biases, norms;
+};
+
+template <class C>
+__device__ Places find_places(int chunks) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  Places at{};
+  at.weights = shared_address(shared);
+  const uint32_t groups = at.weights + chunks * C::kChunkBytes;
+  at.a = groups + threadIdx.x / kGroupThreads * C::kGroupBytes;
+  at.b = at.a + C::kSourceBytes;
+  at.stage = at.a + (C::kTwo ? 2 : 1) * C::kSourceBytes;
+  at.biases = groups + C::kGroups * C::kGroupBytes;
+  at.norms = at.biases + chunks * C::kBiasBytes;
+  return at;
+}
+
+// Where unit `unit` (16 bytes) of a row's depth stands in slabs of `rows` lines, swizzled as products read them.
+__device__ inline uint32_t place_in_slabs(int rows, int row, int unit) {
+  return unit / 8 * (rows * kLine) + row * kLine + (unit % 8 ^ row % 8) * 16;
+}
+
+// Where a unit of 16 bytes of a channel's rows stands.
+template <class C>
+__device__ uint32_t place_in_channels(int channel, int unit) {
+  if constexpr (C::kWide) return channel * 2 * kLine + (unit ^ channel % 4 * 2) * 16;
+  return channel * kLine + (unit ^ channel % 8) * 16;
+}
+
+// On a stage: lines of 64 columns of y, or, transposed, of 64 rows; 128 bytes of all lines, then the next ones.
+__device__ inline uint32_t place_on_stage(int line, int unit) {
+  return unit / 8 * (kUnitRows * kLine) + line * kLine + (unit % 8 ^ line % 8) * 16;
+}
+
+__device__ inline void bring_16(uint32_t to, const void* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+
+// Brings the weights of chunks from `first_column` on, rows of gates behind rows of values in each; zeros beyond the matrix.
+template <class C>
+__device__ void bring_weights(const GatedProduct& p, const Places& at, int first_column, int chunks) {
+  using T = typename C::T;
+  constexpr int kUnits = C::kDepth / C::kUnit;
+  for (int i = threadIdx.x; i < chunks * 2 * kChunk * kUnits; i += C::kThreads) {
+    const int unit = i % kUnits, row = i / kUnits % (2 * kChunk), chunk = i / kUnits / (2 * kChunk);
+    const bool gates = row >= kChunk;
+    const int column = first_column + chunk * kChunk + row % kChunk;
+    const bool valid = column < p.columns && unit * C::kUnit < p.depth;
+    const T* from = static_cast<const T*>(gates ? p.gate : p.value);
+    if (valid) from += column * (gates ? p.gate_step : p.value_step) + unit * C::kUnit;
+    bring_16(at.weights + chunk * C::kChunkBytes + place_in_slabs(2 * kChunk, row, unit), from, valid);
+  }
+}
+
+// Products cut what tf32 does not hold: what this thread has brought becomes the nearest number.
+template <class C>
+__device__ void round_weights(const Places& at, int chunks) {
+  constexpr int kUnits = C::kDepth / C::kUnit;
+  for (int i = threadIdx.x; i < chunks * 2 * kChunk * kUnits; i += C::kThreads) {
+    const int unit = i % kUnits, row = i / kUnits % (2 * kChunk), chunk = i / kUnits / (2 * kChunk);
+    auto& v = shared_at<float4>(at.weights + chunk * C::kChunkBytes + place_in_slabs(2 * kChunk, row, unit));
+    v = {nearest_tf32(v.x), nearest_tf32(v.y), nearest_tf32(v.z), nearest_tf32(v.w)};
+  }
+}
+
+// Biases as (chunk, pair of columns, two of the value and two of the gate), factors of norms as (source, gamma then beta, depth).
+template <class C>
+__device__ void bring_vectors(const GatedProduct& p, const Places& at, int first_column, int chunks) {
+  using T = typename C::T;
+  for (int i = threadIdx.x; i < chunks * 2 * kChunk; i += C::kThreads) {
+    const int column = first_column + i / 4 * 2 + i % 2;
+    const auto* from = static_cast<const T*>(i % 4 < 2 ? p.value_bias : p.gate_bias);
+    shared_at<float>(at.biases + i * 4) = from != nullptr && column < p.columns ? widen(from[column]) : 0.0f;
+  }
+  for (int i = threadIdx.x; i < (C::kTwo ? 4 : 2) * C::kDepth; i += C::kThreads) {
+    const int which = i / C::kDepth;
+    const Norm& norm = which < 2 ? p.norm : p.gate_norm;
+    const auto* from = static_cast<const T*>(which % 2 == 0 ? norm.gamma : norm.beta);
+    shared_at<float>(at.norms + i * 4) = norm.gamma != nullptr && from != nullptr ? widen(from[i % C::kDepth]) : 0.0f;
+  }
+}
+
+}  // namespace plica::cuda::gated

@@ -1,0 +1,483 @@
+// Long because all that a warpgroup does with a unit of rows stands together.
+#pragma once
+
+#include "ops/cuda/early_launch.cuh"
+#include "ops/cuda/gated_product_tiles.cuh"
+#include "ops/cuda/raw_pack.cuh"
+#include "ops/cuda/wgmma.cuh"
+#include "runtime/device/cuda_driver.h"
+
+namespace plica::cuda::gated {
+
+__device__ inline float exp2_near(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ inline float inverse_near(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// Of x + bias, to 2^-21: more than tf32 and 16 bits hold.
+__device__ inline float sigmoid_near(float x, float bias) {
+  constexpr float kMinusLog2E = -1.44269504f;
+  return inverse_near(1.0f + exp2_near(fmaf(x, kMinusLog2E, bias * kMinusLog2E)));
+}
+
+// A warpgroup. Of a unit's 64 rows a thread holds, in fragments of products, row `row(0)` and the one 8 further.
+template <class C>
+class Worker {
+ public:
+  using T = typename C::T;
+
+  __device__ Worker(const GatedProduct& p, const CUtensorMap& y, const Places& at, int first_column, int chunks)
+      : p_(p), y_(y), at_(at), first_column_(first_column), chunks_(chunks) {}
+
+  // Begins to bring a unit of rows.
+  __device__ void bring(int64_t unit) const {
+    const int64_t first = unit * kUnitRows;
+    if constexpr (C::kFirst)
+      bring_channels(first);
+    else
+      bring_rows(at_.a, p_.a, p_.a_step, first);
+    if constexpr (C::kTwo) bring_rows(at_.b, p_.b, p_.b_step, first);
+  }
+
+  // Makes every step-th unit from `unit` on, which is on its way.
+  __device__ void run(int64_t unit, int64_t step) const {
+#pragma unroll 1
+    for (; unit * kUnitRows < p_.rows; unit += step) {
+      Fragments f;
+      take(f, unit);
+      sync();
+      if ((unit + step) * kUnitRows < p_.rows) bring(unit + step);
+      commit_copies();
+      prepare(f);
+#pragma unroll 1
+      for (int chunk = 0; chunk < chunks_; ++chunk) {
+        float sum[kChunk];
+        multiply(f, chunk, sum);
+        expect_residual(unit, chunk);
+        wait_for_products<0>();
+        pin_registers(sum);
+        gate(sum, f, chunk);
+        add_residual(sum, unit, chunk);
+        await_stage();
+        put_on_stage(sum);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        sync();
+        if (p_.tiles)
+          store_tile(unit, chunk);
+        else if constexpr (C::kTransposed)
+          store_columns(unit, chunk);
+        else
+          store_rows(unit, chunk);
+      }
+    }
+    if (thread() == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+
+ private:
+  struct Fragments {
+    uint32_t a[C::kSteps][4], b[C::kTwo ? C::kSteps : 1][4];
+    float mask[2];  // of the two rows
+  };
+  __device__ static int thread() { return threadIdx.x % kGroupThreads; }
+  __device__ static int warp() { return thread() / kWarp; }
+  __device__ static int lane() { return threadIdx.x % kWarp; }
+  __device__ static int row(int r) { return warp() * 16 + r * 8 + lane() / 4; }
+  __device__ static void sync() {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x) / kGroupThreads) : "memory");
+  }
+
+  __device__ void bring_rows(uint32_t to, const void* from, int64_t step, int64_t first) const {
+    constexpr int kUnits = C::kDepth / C::kUnit;
+#pragma unroll
+    for (int i = thread(); i < kUnitRows * kUnits; i += kGroupThreads) {
+      const int unit = i % kUnits, row = i / kUnits;
+      const bool valid = first + row < p_.rows && unit * C::kUnit < p_.depth;
+      bring_16(to + place_in_slabs(kUnitRows, row, unit),
+               static_cast<const T*>(from) + (valid ? (first + row) * step + unit * C::kUnit : 0), valid);
+    }
+  }
+  __device__ void bring_channels(int64_t first) const {
+    constexpr int kUnits = kUnitRows / C::kUnit;
+#pragma unroll
+    for (int i = thread(); i < C::kDepth * kUnits; i += kGroupThreads) {
+      const int unit = i % kUnits, channel = i / kUnits;
+      const bool valid = first + unit * C::kUnit < p_.rows && channel < p_.depth;
+      bring_16(at_.a + place_in_channels<C>(channel, unit),
+               static_cast<const T*>(p_.a) + (valid ? channel * p_.a_step + first + unit * C::kUnit : 0), valid);
+    }
+  }
+
+  __device__ void take(Fragments& f, int64_t unit) const {
+    wait_for_copies<0>();
+    sync();
+    if constexpr (C::kFirst)
+      take_channels(f.a);
+    else
+      take_rows(at_.a, f.a);
+    if constexpr (C::kTwo) take_rows(at_.b, f.b);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int64_t at = unit * kUnitRows + row(r);
+      f.mask[r] = p_.mask != nullptr && at < p_.rows ? widen(static_cast<const T*>(p_.mask)[at * p_.mask_step]) : 1.0f;
+    }
+  }
+  __device__ static void take_rows(uint32_t from, uint32_t (&f)[C::kSteps][4]) {
+#pragma unroll
+    for (int k = 0; k < C::kSteps; ++k)
+      load_matrices(f[k], from + place_in_slabs(kUnitRows, warp() * 16 + lane() % 16, k * 2 + lane() / 16));
+  }
+  __device__ void take_channels(uint32_t (&f)[C::kSteps][4]) const {
+#pragma unroll
+    for (int k = 0; k < C::kSteps; ++k)
+      if constexpr (C::kWide) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int channel = k * 8 + i / 2 * 4 + lane() % 4, r = row(i % 2);
+          f[k][i] = shared_at<uint32_t>(at_.a + place_in_channels<C>(channel, r / 4) + r % 4 * 4);
+        }
+      } else {
+        const int channel = k * 16 + lane() / 16 * 8 + lane() % 8;
+        load_matrices<true>(f[k], at_.a + place_in_channels<C>(channel, warp() * 2 + lane() / 8 % 2));
+      }
+  }
+
+  __device__ void prepare(Fragments& f) const {
+    if (p_.norm.gamma != nullptr) normalise(f.a, at_.norms, p_.norm.eps);
+    if constexpr (C::kTwo)
+      if (p_.gate_norm.gamma != nullptr) normalise(f.b, at_.norms + C::kNormBytes, p_.gate_norm.eps);
+    if constexpr (C::kWide) {
+      round(f.a);
+      if constexpr (C::kTwo) round(f.b);
+    }
+  }
+  __device__ static void round(uint32_t (&f)[C::kSteps][4]) {
+#pragma unroll
+    for (int k = 0; k < C::kSteps; ++k)
+#pragma unroll
+      for (uint32_t& x : f[k]) x = __float_as_uint(nearest_tf32(__uint_as_float(x)));
+  }
+
+  // Values of a register of fragments: one, or two neighbours along the depth.
+  __device__ static float2 values_of(uint32_t bits) {
+    if constexpr (C::kWide)
+      return {__uint_as_float(bits), 0.0f};
+    else
+      return widen_pair<T>(bits);
+  }
+  // Over the four lanes that share a row.
+  __device__ static float add_lanes(float x) {
+    x += __shfl_xor_sync(~0u, x, 1);
+    return x + __shfl_xor_sync(~0u, x, 2);
+  }
+
+  // Two rows a thread, moments in two passes; `factors`: gamma, beta.
+  __device__ static void normalise(uint32_t (&f)[C::kSteps][4], uint32_t factors, float eps) {
+    float mean[2] = {}, scale[2] = {};
+#pragma unroll
+    for (int i = 0; i < 4 * C::kSteps; ++i) {
+      const float2 v = values_of(f[i / 4][i % 4]);
+      mean[i % 2] += v.x + v.y;
+    }
+#pragma unroll
+    for (float& m : mean) m = add_lanes(m) * (1.0f / C::kDepth);
+#pragma unroll
+    for (int i = 0; i < 4 * C::kSteps; ++i) {
+      const float2 v = values_of(f[i / 4][i % 4]);
+      scale[i % 2] += (v.x - mean[i % 2]) * (v.x - mean[i % 2]);
+      if constexpr (!C::kWide) scale[i % 2] += (v.y - mean[i % 2]) * (v.y - mean[i % 2]);
+    }
+#pragma unroll
+    for (float& s : scale) s = 1.0f / sqrtf(add_lanes(s) * (1.0f / C::kDepth) + eps);
+    constexpr int kPair = C::kWide ? 1 : 2;  // values of a register
+#pragma unroll
+    for (int i = 0; i < 2 * C::kSteps; ++i) {
+      const uint32_t at = factors + (i * 4 + lane() % 4) * kPair * 4;
+      float gamma[2], beta[2];
+#pragma unroll
+      for (int v = 0; v < kPair; ++v)
+        gamma[v] = shared_at<float>(at + v * 4), beta[v] = shared_at<float>(at + (C::kDepth + v) * 4);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        uint32_t& bits = f[i / 2][i % 2 * 2 + r];
+        const float2 v = values_of(bits);
+        const float first = (v.x - mean[r]) * scale[r] * gamma[0] + beta[0];
+        if constexpr (C::kWide)
+          bits = __float_as_uint(first);
+        else
+          bits = narrow_pair<T>(first, (v.y - mean[r]) * scale[r] * gamma[1] + beta[1]);
+      }
+    }
+  }
+
+  // Queues sum = (values, gates) of a chunk: 32 registers each.
+  __device__ void multiply(const Fragments& f, int chunk, float (&sum)[kChunk]) const {
+    const uint64_t weights = matrix_in_shared(at_.weights + chunk * C::kChunkBytes);
+    fence_products();
+#pragma unroll
+    for (int k = 0; k < C::kSteps; ++k) {
+      const uint64_t values = weights + (k / 4 * C::kSlabBytes + k % 4 * 32) / 16, gates = values + kChunk * kLine / 16;
+      if constexpr (C::kTwo) {
+        multiply_add<T>(reinterpret_cast<float(&)[32]>(sum[0]), f.a[k], values, k > 0);
+        multiply_add<T>(reinterpret_cast<float(&)[32]>(sum[32]), f.b[k], gates, k > 0);
+      } else {
+        multiply_add<T>(sum, f.a[k], values, k > 0);
+      }
+    }
+    commit_products();
+  }
+
+  // The first 32 sums become mask * (value + bias) * activation(gate + bias).
+  __device__ void gate(float (&sum)[kChunk], const Fragments& f, int chunk) const {
+    using ops::Activation;
+    switch (p_.activation) {
+      case Activation::kSigmoid: return gate_by(sum, f, chunk, [](float g, float b) { return sigmoid_near(g, b); });
+      case Activation::kSilu:
+        return gate_by(sum, f, chunk, [](float g, float b) { return (g + b) * sigmoid_near(g, b); });
+      case Activation::kRelu: return gate_by(sum, f, chunk, [](float g, float b) { return relu(g + b); });
+      case Activation::kGelu: return gate_by(sum, f, chunk, [](float g, float b) { return gelu_for<T>(g + b); });
+      case Activation::kGeluTanh: return gate_by(sum, f, chunk, [](float g, float b) { return gelu_tanh(g + b); });
+      case Activation::kTanh: return gate_by(sum, f, chunk, [](float g, float b) { return tanhf(g + b); });
+      default: return gate_by(sum, f, chunk, [](float g, float b) { return g + b; });
+    }
+  }
+  template <class Fn>
+  __device__ __forceinline__ void gate_by(float (&sum)[kChunk], const Fragments& f, int chunk, Fn&& activate) const {
+    const uint32_t biases = at_.biases + chunk * C::kBiasBytes + lane() % 4 * 16;
+#pragma unroll
+    for (int j = 0; j < kChunk / 8; ++j) {
+      const float4 bias = shared_at<float4>(biases + j * 64);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float value = sum[j * 4 + i] + (i % 2 == 0 ? bias.x : bias.y);
+        const float gate = activate(sum[kChunk / 2 + j * 4 + i], i % 2 == 0 ? bias.z : bias.w);
+        sum[j * 4 + i] = value * f.mask[i / 2] * gate;
+      }
+    }
+  }
+
+  // Brings what add_residual reads near, a line of 128 bytes a thread.
+  __device__ void expect_residual(int64_t unit, int chunk) const {
+    if constexpr (C::kTransposed) return;
+    const int64_t at = unit * kUnitRows + thread() / 2;
+    const int column = first_column_ + chunk * kChunk + thread() % 2 * (kChunk / 2);
+    if (p_.residual == nullptr || at >= p_.rows || column >= p_.columns) return;
+    const T* from = static_cast<const T*>(p_.residual) + at * p_.residual_step + column;
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+  }
+  // To the two rows, two neighbouring columns in every 8; all loads come before the first sum.
+  __device__ void add_residual(float (&sum)[kChunk], int64_t unit, int chunk) const {
+    if constexpr (C::kTransposed) return;
+    if (p_.residual == nullptr) return;
+    const int column = first_column_ + chunk * kChunk + lane() % 4 * 2;
+    RawPack<T, 2> pairs[kChunk / 4];
+#pragma unroll
+    for (int i = 0; i < kChunk / 4; ++i) {
+      const int64_t at = unit * kUnitRows + row(i % 2);
+      const bool valid = at < p_.rows && column + i / 2 * 8 < p_.columns;
+      const T* from = static_cast<const T*>(p_.residual) + at * p_.residual_step + column + i / 2 * 8;
+      pairs[i] = valid ? *reinterpret_cast<const RawPack<T, 2>*>(from) : RawPack<T, 2>{};
+    }
+#pragma unroll
+    for (int i = 0; i < kChunk / 4; ++i) {
+      take_apart<T, 2>(pairs[i], [&](int k, float value) { sum[i * 2 + k] += value; });
+    }
+  }
+
+  __device__ void put_on_stage(const float (&sum)[kChunk]) const {
+    if constexpr (C::kWide) {
+#pragma unroll
+      for (int i = 0; i < kChunk / 4; ++i) {
+        const int column = i / 2 * 8 + lane() % 4 * 2, r = row(i % 2);
+        if constexpr (C::kTransposed) {
+#pragma unroll
+          for (int k = 0; k < 2; ++k)
+            shared_at<float>(at_.stage + place_on_stage(column + k, r / 4) + r % 4 * 4) = sum[i * 2 + k];
+        } else {
+          shared_at<float2>(at_.stage + place_on_stage(r, column / 4) + column % 4 * 4) = {sum[i * 2], sum[i * 2 + 1]};
+        }
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kChunk / 8; j += 2) {
+        const int half = lane() / 8 % 2, block = j + lane() / 16;
+        uint32_t packed[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) packed[i] = narrow_pair<T>(sum[j * 4 + i * 2], sum[j * 4 + i * 2 + 1]);
+        store_matrices<C::kTransposed>(
+            at_.stage + (C::kTransposed ? place_on_stage(block * 8 + lane() % 8, warp() * 2 + half)
+                                        : place_on_stage(warp() * 16 + half * 8 + lane() % 8, block)),
+            packed);
+      }
+    }
+  }
+
+  // Until the chunk before has left the stage.
+  __device__ static void await_stage() {
+    if (thread() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    sync();
+  }
+  // Rows and columns beyond y are left out by the device.
+  __device__ void store_tile(int64_t unit, int chunk) const {
+    if (thread() != 0) return;
+    const int column = first_column_ + chunk * kChunk;
+    int row = static_cast<int>(unit) * kUnitRows, batch = 0;
+    if constexpr (C::kTransposed) {
+      batch = static_cast<int>(p_.by_batch_rows(static_cast<uint32_t>(row)));
+      row -= batch * p_.batch_rows;
+    }
+#pragma unroll
+    for (int part = 0; part < C::kStageBytes / (kUnitRows * kLine); ++part) {
+      const int inner = part * (kLine / static_cast<int>(sizeof(T)));
+      asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&y_),
+                   "r"((C::kTransposed ? row : column) + inner), "r"(C::kTransposed ? column : row), "r"(batch),
+                   "r"(at_.stage + part * kUnitRows * kLine)
+                   : "memory");
+    }
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  }
+
+  __device__ void store_rows(int64_t unit, int chunk) const {
+    constexpr int kUnits = kChunk / C::kUnit, kAtOnce = kGroupThreads / kUnits;  // rows
+    const int column = first_column_ + chunk * kChunk + thread() % kUnits * C::kUnit, line = thread() / kUnits;
+    if (column >= p_.columns) return;
+    const int64_t first = unit * kUnitRows + line;
+    T* y = static_cast<T*>(p_.y) + first * p_.y_step + column;
+#pragma unroll
+    for (int i = 0; i < kUnitRows; i += kAtOnce)
+      if (first + i < p_.rows)
+        *reinterpret_cast<uint4*>(y + i * p_.y_step) =
+            shared_at<uint4>(at_.stage + place_on_stage(line + i, thread() % kUnits));
+  }
+
+  // Where a row of a transposed y stands.
+  __device__ int64_t place_of(int64_t row) const {
+    const uint32_t batch = p_.by_batch_rows(static_cast<uint32_t>(row));
+    return batch * p_.y_batch + (row - int64_t{batch} * p_.batch_rows);
+  }
+  __device__ void store_columns(int64_t unit, int chunk) const {
+    const int column = first_column_ + chunk * kChunk, left = p_.columns - column;
+    T* y = static_cast<T*>(p_.y) + column * p_.y_channel;
+    if (p_.vectors) {
+      constexpr int kUnits = kUnitRows / C::kUnit, kAtOnce = kGroupThreads / kUnits;  // columns
+      const int line = thread() / kUnits;
+      const int64_t first = unit * kUnitRows + thread() % kUnits * C::kUnit;
+      if (first >= p_.rows) return;
+      y += place_of(first) + line * p_.y_channel;
+#pragma unroll
+      for (int i = 0; i < kChunk; i += kAtOnce)
+        if (line + i < left)
+          *reinterpret_cast<uint4*>(y + i * p_.y_channel) =
+              shared_at<uint4>(at_.stage + place_on_stage(line + i, thread() % kUnits));
+      return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int r = half * kWarp + lane();
+      const int64_t at = unit * kUnitRows + r;
+      if (at >= p_.rows) continue;
+      T* to = y + place_of(at);
+#pragma unroll 4
+      for (int i = warp(); i < min(kChunk, left); i += 4)
+        to[i * p_.y_channel] = shared_at<T>(at_.stage + place_on_stage(i, r / C::kUnit) + r % C::kUnit * sizeof(T));
+    }
+  }
+
+  const GatedProduct& p_;
+  const CUtensorMap& y_;
+  const Places& at_;
+  const int first_column_, chunks_;
+};
+
+// A block multiplies units of 64 rows by the weights of its columns, which stay in shared memory. Each warpgroup, by itself:
+// rows come by cp.async while those before are multiplied, are normalised as fragments in registers, times 64 columns
+// of values and of gates; what that makes leaves through a stage in shared memory. 128 threads a warpgroup; shared memory:
+// Tile::shared_bytes.
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, 1)
+    gated_product(const __grid_constant__ GatedProduct p, const __grid_constant__ CUtensorMap y) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  const Places at = find_places<C>(p.chunks);
+  const int column_group = blockIdx.x % p.column_groups, first_chunk = column_group * p.chunks;
+  const int chunks = min(p.chunks, (p.columns + kChunk - 1) / kChunk - first_chunk);
+  const Worker<C> worker(p, y, at, first_chunk * kChunk, chunks);
+  bring_weights<C>(p, at, first_chunk * kChunk, chunks);
+  commit_copies();
+  bring_vectors<C>(p, at, first_chunk * kChunk, chunks);
+  wait_for_earlier();
+  const int64_t unit = int64_t{blockIdx.x / p.column_groups} * C::kGroups + threadIdx.x / kGroupThreads;
+  if (unit * kUnitRows < p.rows) worker.bring(unit);
+  commit_copies();
+  wait_for_copies<1>();
+  if constexpr (C::kWide) round_weights<C>(at, chunks);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // products see what copies brought
+  __syncthreads();
+  worker.run(unit, int64_t{gridDim.x / p.column_groups} * C::kGroups);
+#endif
+}
+
+// Describes y to the device, tiles of a line of rows or columns by 64; false where it cannot be cut so.
+template <class C>
+bool describe_tiles(const GatedProduct& p, CUtensorMap& y) {
+  using T = typename C::T;
+  const auto driver = cuda_driver();
+  if (!driver) return false;
+  constexpr CUtensorMapDataType kType = sizeof(T) == 4            ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                        : std::is_same_v<T, BF16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  const auto rows = static_cast<cuuint64_t>(p.rows), columns = static_cast<cuuint64_t>(p.columns);
+  cuuint64_t sizes[3] = {columns, rows, 1}, steps[2] = {static_cast<cuuint64_t>(p.y_step) * sizeof(T), 0};
+  if constexpr (C::kTransposed) {
+    const auto batch_rows = static_cast<cuuint64_t>(p.batch_rows);
+    if (!p.vectors || (rows != batch_rows && batch_rows % kUnitRows != 0)) return false;
+    sizes[0] = batch_rows, sizes[1] = columns, sizes[2] = rows / batch_rows;
+    steps[0] = static_cast<cuuint64_t>(p.y_channel) * sizeof(T);
+    steps[1] = static_cast<cuuint64_t>(p.y_batch) * sizeof(T);
+  }
+  if (sizes[2] == 1) steps[1] = steps[0] * sizes[1];
+  const cuuint32_t box[3] = {kLine / sizeof(T), kUnitRows, 1}, every[3] = {1, 1, 1};
+  return (*driver)->encode_tiled(&y, kType, 3, p.y, sizes, steps, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+template <class C>
+void launch(GatedProduct p, cudaStream_t stream) {
+  int device = 0, processors = 1;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  const int chunks = static_cast<int>(ceil_div(p.columns, kChunk));
+  p.column_groups = static_cast<int>(ceil_div(chunks, C::kMostChunks));
+  p.chunks = static_cast<int>(ceil_div(chunks, p.column_groups));
+  const int64_t blocks = ceil_div(p.rows, int64_t{kUnitRows} * C::kGroups);
+  const int64_t at_once = std::clamp<int64_t>(processors / p.column_groups, 1, blocks);
+  const size_t bytes = C::shared_bytes(p.chunks);
+  CUtensorMap y{};
+  p.tiles = describe_tiles<C>(p, y);
+  cudaFuncSetAttribute(gated_product<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  launch_early({dim3(static_cast<unsigned>(at_once * p.column_groups)), C::kThreads, bytes, stream}, gated_product<C>,
+               p, y);
+}
+
+template <class T, int kDepth>
+void launch_depth(const GatedProduct& p, const Form& form, cudaStream_t stream) {
+  constexpr int kGroups = sizeof(T) == 4 ? 2 : 4, kGroupsOfTwo = sizeof(T) == 4 ? 2 : 3;
+  if (form.two_sources) {
+    if (form.channels_first) return launch<Tile<T, kDepth, kGroupsOfTwo, true, true, false>>(p, stream);
+    return launch<Tile<T, kDepth, kGroupsOfTwo, true, false, false>>(p, stream);
+  }
+  if (form.transposed) return launch<Tile<T, kDepth, kGroups, false, false, true>>(p, stream);
+  launch<Tile<T, kDepth, kGroups, false, false, false>>(p, stream);
+}
+
+template <class T>
+void launch_type(const GatedProduct& p, const Form& form, void* stream) {
+  if (form.depth == 64) return launch_depth<T, 64>(p, form, static_cast<cudaStream_t>(stream));
+  launch_depth<T, 128>(p, form, static_cast<cudaStream_t>(stream));
+}
+
+}  // namespace plica::cuda::gated
