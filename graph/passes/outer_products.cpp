@@ -43,28 +43,33 @@ bool is(const Node& node, ops::Fn fn) { return node.op == &pointwise_op(fn); }
 
 void append(Atoms& list, const Atoms& more) { list.insert(list.end(), more.begin(), more.end()); }
 
-// MatMul(left, right) of whole matrices.
+// MatMul(left, right) of as many matrices on both sides, or of one on either side.
 bool begin_matrices(const Graph& graph, const Node& node, Products& p) {
   const Shape &left = graph.type(node.inputs[0]).shape, &right = graph.type(node.inputs[1]).shape;
   const auto& attrs = node.attrs.as<ops::MatMul>();
   const bool is_plain = std::all_of(node.inputs.begin() + 2, node.inputs.end(), [](ValueId v) { return v == kNone; }) &&
                         attrs.activation == ops::Activation::kNone;
-  if (!is_plain || left.size() != right.size() || !std::equal(left.begin(), left.end() - 2, right.begin()))
-    return false;
+  const bool shares = left.size() == right.size() && std::equal(left.begin(), left.end() - 2, right.begin());
+  if (!is_plain || (!shares && left.size() != 2 && right.size() != 2)) return false;
   p.scale = attrs.alpha;
-  Axes shared;
-  for (size_t i = 0; i + 2 < left.size(); ++i) append(p.batch, shared.emplace_back(p.atoms.add(left[i])));
-  p.rows = p.atoms.add(left.end()[-2]);
+  const Shape& longer = left.size() >= right.size() ? left : right;
+  Axes leading;
+  for (size_t i = 0; i + 2 < longer.size(); ++i) {
+    leading.push_back(p.atoms.add(longer[i]));
+    append(shares ? p.batch : left.size() > 2 ? p.rows : p.columns, leading.back());
+  }
+  const Atoms row = p.atoms.add(left.end()[-2]), column = p.atoms.add(right.back());
   p.sum = p.atoms.add(left.back());
-  p.columns = p.atoms.add(right.back());
-  const auto with = [&](const Atoms& a, const Atoms& b) {
-    Axes axes = shared;
-    axes.insert(axes.end(), {a, b});
+  append(p.rows, row);
+  append(p.columns, column);
+  const auto with = [&](const Shape& shape, const Atoms& first, const Atoms& second) {
+    Axes axes = shape.size() == longer.size() ? leading : Axes{};
+    axes.insert(axes.end(), {first, second});
     return axes;
   };
-  p.left = {node.inputs[0], with(p.rows, p.sum)};
-  p.right = {node.inputs[1], with(p.sum, p.columns)};
-  p.at = {node.outputs[0], with(p.rows, p.columns)};
+  p.left = {node.inputs[0], with(left, row, p.sum)};
+  p.right = {node.inputs[1], with(right, p.sum, column)};
+  p.at = {node.outputs[0], with(longer, row, column)};
   return true;
 }
 

@@ -13,7 +13,15 @@ void print_passes(const Plan& plan) {
     std::printf("  %-24s %8.2f ms %6d edits\n", std::string(pass.name).c_str(), pass.ms, pass.num_edits);
 }
 
-// Plans a model whose inputs are all batch x length at new lengths, and prints what each took, the last one pass by pass.
+// An input whose first axis is a batch of one where it is free, and whose other free axes are all as long.
+Shape shape_at(const TensorInfo& input, int64_t length) {
+  Shape shape = input.shape;
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] < 0) shape[axis] = axis == 0 ? 1 : length;
+  return shape;
+}
+
+// Plans a model at new lengths of its free axes, and prints what each took, the last one pass by pass.
 int plan_lengths(const char* path, int first, int count) {
   auto model = Model::load(path);
   if (!model) return std::fprintf(stderr, "%s\n", to_string(model.error()).c_str()), 1;
@@ -22,7 +30,8 @@ int plan_lengths(const char* path, int first, int count) {
   size_t weights_bytes = 0, most_bytes = 0;  // derived constants: of the first length; most that a new length added
   for (int i = 0; i < count; ++i) {
     std::vector<TensorView> views;
-    for (const TensorInfo& input : model->inputs()) views.push_back({{input.dtype, {1, first + i}, {}}, nullptr});
+    for (const TensorInfo& input : model->inputs())
+      views.push_back({{input.dtype, shape_at(input, first + i), {}}, nullptr});
     const size_t before = constants.num_bytes();
     const auto planned = model->state()->plan(views);
     if (!planned) return std::fprintf(stderr, "%s\n", to_string(planned.error()).c_str()), 1;
