@@ -12,8 +12,7 @@ namespace plica::cuda::attention {
 // What an instantiation is made of: kHeads neighbouring heads, of which kRowGroups warpgroups take 64 queries each, go through
 // tiles of kKeys keys; one more warp brings them. kBlocks of such blocks share a multiprocessor. kOverlaps: a tile's weights
 // are made while those of the tile before are multiplied by its values, as Shah and others (2024) do; else other warpgroups
-// fill that time. kBiased: there is a bias. kNarrows:
-// queries may see different keys, and there may be no bias after all.
+// fill that time. kBiased: there is a bias. kNarrows: queries may see different keys, and there may be no bias after all.
 template <class T_, int kWidth_, int kHeads_, int kRowGroups_, int kKeys_, int kBlocks_, bool kOverlaps_, bool kBiased_,
           bool kNarrows_>
 struct Groups {

@@ -36,7 +36,7 @@ class CudaAttention : public testing::Test {
     table_.cases.push_back({name + " in tf32", op, in, {DType::kF32}, kTf32, Precision::kTf32});
     table_.cases.push_back({name + " in tf32x3", op, in, {DType::kF32}, 1, Precision::kTf32x3});
   }
-  // In the types of 16 bits, for shapes that the kernel `wgmma` takes: 64 or more tiles of 64 queries, and over one a head.
+  // In the types of 16 bits, for shapes that the kernel `wgmma` takes: over 64 queries a head, and tiles enough of them.
   void add_halves(const std::string& name, const Attention& op, const std::vector<OperandSpec>& in) {
     table_.cases.push_back({name, op, in, {DType::kF16, DType::kBF16}});
   }
