@@ -1,8 +1,6 @@
 #include <optional>
 
 #include "graph/passes/passes.h"
-#include "graph/patch.h"
-#include "ops/expand.h"
 #include "ops/op.h"
 #include "ops/pointwise.h"
 #include "runtime/core/shape.h"
@@ -38,26 +36,6 @@ std::optional<Shape> common_shape(const Graph& graph, const std::vector<ValueId>
   return shape;
 }
 
-// Operands that were all made larger: the node works on what they were before, and its result is made larger.
-Result<bool> expand_behind(Graph& graph, NodeId id) {
-  const Node node = graph.node(id);
-  const TensorType type = graph.type(node.outputs[0]);
-  std::vector<ValueId> inputs;
-  for (ValueId input : node.inputs) {
-    const NodeId expand = graph.producer_of(input, expand_op);
-    inputs.push_back(expand == kNone ? input : graph.node(expand).inputs[0]);
-  }
-  if (inputs == node.inputs) return false;
-  const auto shape = common_shape(graph, inputs);
-  if (!shape || shape->size() != type.shape.size() || num_elements(*shape) >= num_elements(type.shape)) return false;
-  Patch patch(graph, node.name);
-  PLICA_TRY(const ValueId small, patch.add(*node.op, node.attrs, std::move(inputs)));
-  PLICA_TRY(const ValueId large, patch.add(expand_op, ops::Expand{type.shape}, {small}));
-  patch.replace(node.outputs[0], large);
-  PLICA_CHECK(patch.apply());
-  return true;
-}
-
 // Takes operands from before broadcasts that the node does by itself; the number of them.
 int take_operands_before(Graph& graph, NodeId id) {
   int num_edits = 0;
@@ -79,14 +57,12 @@ int take_operands_before(Graph& graph, NodeId id) {
 
 }  // namespace
 
-// Takes an operand of an element-wise node from before its Expand, where broadcasting does the same, and moves an Expand of all
-// operands behind the node.
+// Takes an operand of an element-wise node from before its Expand, where broadcasting does the same.
 Result<int> drop_broadcasts(Graph& graph, ConstantStore&) {
   int num_edits = 0;
   for (NodeId id : graph.order()) {
     if (graph.node(id).op == nullptr || !is_pointwise(*graph.node(id).op)) continue;
-    PLICA_TRY(const bool moved, expand_behind(graph, id));
-    num_edits += moved ? 1 : take_operands_before(graph, id);
+    num_edits += take_operands_before(graph, id);
   }
   return num_edits;
 }
