@@ -8,30 +8,16 @@ namespace {
 
 struct State {
   BlockProduct product;
-  bool tall = false;  // tiles of 128 rows, not 64
   int ranks = 1;
 };
 
 template <class T>
-using Low = WgmmaTile<T, 1, 4>;
-template <class T>
-using Tall = WgmmaTile<T, 2, 6>;
+using Tile = WgmmaTile<T, 1, 4>;
 
-// By times of an H200: a library's product of many rows is as fast.
+// By times of an H200: a library's product of many rows is as fast. Larger matrices, as large models have them, come from memory and
+// not from a cache: what was faster alone did not make a model of 1,280 channels so.
 constexpr int kMostRows = 128;
-
-// Of b: up to here more blocks are worth more than that two low tiles read the same columns costs.
-constexpr int64_t kMostElementsOfLow = 1 << 20;
-
-// Of b, by times of an H200: a library's product of more is as fast, sooner where nothing is left for it to read again, which are a
-// residual and activations that it lacks.
-int64_t most_elements(const ops::MatMul& op, const Case& c, int rows) {
-  using ops::Activation;
-  constexpr int64_t kMost = 7 << 20, kMostAlone = 2 << 20;
-  const bool own = op.activation == Activation::kNone || op.activation == Activation::kRelu ||
-                   op.activation == Activation::kGeluTanh;
-  return c.has(4) || (!own && rows <= Low<BF16>::kRows) ? kMost : kMostAlone;
-}
+constexpr int64_t kMostElements = 1 << 20;  // of b
 
 // As many blocks a tile as there are multiprocessors for, and a few more.
 int ranks_for(int64_t tiles, int64_t stages) {
@@ -48,15 +34,13 @@ const char* make_state(const ops::MatMul& op, const Case& c, State& state) {
   BlockProduct& p = state.product;
   if (const char* why = make_block_product(op, c, p)) return why;
   if (p.m > kMostRows) return "so many rows are left to a library";
-  const int64_t elements = int64_t{p.k} * p.n;
-  if (elements > most_elements(op, c, p.m)) return "so large a matrix is left to a library";
+  if (int64_t{p.k} * p.n > kMostElements) return "so large a matrix is left to a library";
   if (p.rows.rank > 1) return "rows of an operand are not one step apart";
   if (p.m > 1 && p.rows.stride[0][0] < p.k) return "rows of a overlap";
   if (p.k > 1 && p.b_row < p.n) return "rows of b overlap";
   p.constant_b = p.constant_b && (!c.has(2) || c.in[2].constant != nullptr);
-  state.tall = p.m > Low<BF16>::kRows && elements > kMostElementsOfLow;
-  const int64_t rows = state.tall ? Tall<BF16>::kRows : Low<BF16>::kRows;
-  state.ranks = ranks_for(ceil_div(p.m, rows) * ceil_div(p.n, Low<BF16>::kColumns), ceil_div(p.k, Low<BF16>::kDepth));
+  const int64_t tiles = ceil_div(p.m, Tile<BF16>::kRows) * ceil_div(p.n, Tile<BF16>::kColumns);
+  state.ranks = ranks_for(tiles, ceil_div(p.k, Tile<BF16>::kDepth));
   return nullptr;
 }
 
@@ -90,17 +74,10 @@ void run_product_wgmma(const ops::MatMul&, const KernelArgs& args) {
   const State& state = *static_cast<const State*>(args.state);
   BlockProduct p = state.product;
   set_operands(args, p);
-  const auto run = [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if (state.tall)
-      launch<Tall<T>>(p, state.ranks, stream_of(args));
-    else
-      launch<Low<T>>(p, state.ranks, stream_of(args));
-  };
   if (args.out[0].type.dtype == DType::kF16)
-    run(TypeTag<F16>{});
+    launch<Tile<F16>>(p, state.ranks, stream_of(args));
   else
-    run(TypeTag<BF16>{});
+    launch<Tile<BF16>>(p, state.ranks, stream_of(args));
 }
 
 }  // namespace plica::cuda
