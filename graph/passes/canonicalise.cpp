@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/passes/passes.h"
+#include "graph/passes/predicates.h"
 #include "graph/passes/rules.h"
 #include "ops/pointwise.h"
 #include "runtime/core/dtype.h"
@@ -36,14 +37,6 @@ bool is_from_the_start(Match& m) {
     return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
   };
   return all("$s", 0) && all("$t", 1);
-}
-
-bool compose_perms(Match& m) {
-  const std::vector<int64_t>&inner = m.list("$p"), &outer = m.list("$q");
-  std::vector<int64_t> perm(inner.size());
-  for (size_t i = 0; i < perm.size(); ++i) perm[i] = inner[static_cast<size_t>(outer[i])];
-  m.set("$r", std::move(perm));
-  return true;
 }
 
 bool compose_slices(Match& m) {

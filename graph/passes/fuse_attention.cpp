@@ -35,13 +35,6 @@ bool w_is_weights(Match& m) {
   return softmax != kNone && m.graph().producer_of(m.graph().node(softmax).inputs[0], scores_op) != kNone;
 }
 
-bool compose_perms(Match& m) {
-  const std::vector<int64_t>&inner = m.list("$p"), &outer = m.list("$q");
-  std::vector<int64_t> perm(inner.size());
-  for (size_t i = 0; i < perm.size(); ++i) perm[i] = inner[static_cast<size_t>(outer[i])];
-  m.set("$r", std::move(perm));
-  return true;
-}
 bool composes_scores(Match& m) { return s_is_scores(m) && compose_perms(m); }
 bool composes_weights(Match& m) { return w_is_weights(m) && compose_perms(m); }
 

@@ -19,6 +19,14 @@ std::vector<int64_t> inverse_perm(const std::vector<int64_t>& perm) {
   return inverse;
 }
 
+bool compose_perms(Match& m) {
+  const std::vector<int64_t>&inner = m.list("$p"), &outer = m.list("$q");
+  std::vector<int64_t> perm(inner.size());
+  for (size_t i = 0; i < perm.size(); ++i) perm[i] = inner[static_cast<size_t>(outer[i])];
+  m.set("$r", std::move(perm));
+  return true;
+}
+
 bool cuts_last_axis(const ops::Slice& slice, const Shape& shape) {
   for (size_t i = 0; i < shape.size(); ++i) {
     if (slice.steps[i] != 1) return false;

@@ -17,6 +17,9 @@ bool are_alike(const Match& m, std::string_view a, std::string_view b);
 
 std::vector<int64_t> inverse_perm(const std::vector<int64_t>& perm);
 
+// Sets $r to what transposing by $p and then by $q does at once; true.
+bool compose_perms(Match& m);
+
 // Whether `slice` of a tensor of `shape` takes neighbouring elements of the last axis and all of the others.
 bool cuts_last_axis(const ops::Slice& slice, const Shape& shape);
 
