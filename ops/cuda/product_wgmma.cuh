@@ -1,3 +1,4 @@
+// Long because the steps of the kernel, which share the shape of its tile, stand together.
 #pragma once
 
 #include "ops/cuda/product_block.cuh"
