@@ -65,6 +65,13 @@ TEST(OnnxGather, APositionBeyondTheTableIsNamed) {
   EXPECT_THAT(error_of(op), HasSubstr("sequence is too long"));
 }
 
+TEST(OnnxGather, ATableWithoutRowsIsOfAnEmptySequence) {
+  OneOp op("Gather");
+  op.input<float>({0, 2}, {}).constant<int64_t>({2}, {0, -1});
+  EXPECT_THAT(error_of(op), HasSubstr("index 0 is outside the 0 rows of"));
+  EXPECT_THAT(error_of(op), HasSubstr("the sequence is empty"));
+}
+
 TEST(OnnxConstant, ShapesBecomeConstants) {
   EXPECT_THAT(first(OneOp("ConstantOfShape").ints({2, 0})).shape, ElementsAre(2, 0));
   EXPECT_THAT(
