@@ -8,6 +8,17 @@ namespace {
 
 using Nodes = std::vector<cudaGraphNode_t>;
 
+// The functions that know of edges with data have names of their own before CUDA 13.
+#if CUDART_VERSION >= 13000
+constexpr auto kNodesBefore = &cudaGraphNodeGetDependencies;
+constexpr auto kNodesBehind = &cudaGraphNodeGetDependentNodes;
+constexpr auto kAddEdges = &cudaGraphAddDependencies;
+#else
+constexpr auto kNodesBefore = &cudaGraphNodeGetDependencies_v2;
+constexpr auto kNodesBehind = &cudaGraphNodeGetDependentNodes_v2;
+constexpr auto kAddEdges = &cudaGraphAddDependencies_v2;
+#endif
+
 // One list of nodes that belongs to a node or a graph, by its function of the runtime's interface.
 template <class List>
 Result<Nodes> listed(List&& list) {
@@ -24,12 +35,10 @@ Result<Nodes> nodes_of(cudaGraph_t graph) {
 
 // A kernel in the place of a memset of one row.
 Status replace_clear(cudaGraph_t graph, cudaGraphNode_t clear, const cudaMemsetParams& params) {
-  PLICA_TRY(const Nodes before, listed([&](cudaGraphNode_t* nodes, size_t* count) {
-              return cudaGraphNodeGetDependencies(clear, nodes, nullptr, count);
-            }));
-  PLICA_TRY(const Nodes after, listed([&](cudaGraphNode_t* nodes, size_t* count) {
-              return cudaGraphNodeGetDependentNodes(clear, nodes, nullptr, count);
-            }));
+  PLICA_TRY(const Nodes before,
+            listed([&](cudaGraphNode_t* nodes, size_t* count) { return kNodesBefore(clear, nodes, nullptr, count); }));
+  PLICA_TRY(const Nodes after,
+            listed([&](cudaGraphNode_t* nodes, size_t* count) { return kNodesBehind(clear, nodes, nullptr, count); }));
   const FillKernel fill = fill_kernel();
   FillKernel::Arguments arguments{params.dst, params.value, params.elementSize, params.width};
   void* list[] = {&arguments};
@@ -42,8 +51,8 @@ Status replace_clear(cudaGraph_t graph, cudaGraphNode_t clear, const cudaMemsetP
   PLICA_CHECK(
       cuda_status(cudaGraphAddKernelNode(&made, graph, before.data(), before.size(), &kernel), "adding a kernel"));
   const Nodes from(after.size(), made);
-  PLICA_CHECK(cuda_status(cudaGraphAddDependencies(graph, from.data(), after.data(), nullptr, after.size()),
-                          "adding edges to a graph"));
+  PLICA_CHECK(
+      cuda_status(kAddEdges(graph, from.data(), after.data(), nullptr, after.size()), "adding edges to a graph"));
   return cuda_status(cudaGraphDestroyNode(clear), "removing a memset from a graph");
 }
 
