@@ -1,12 +1,12 @@
 #pragma once
 
+#include "ops/cuda/activation.cuh"
 #include "ops/cuda/async_copy.cuh"
 #include "ops/cuda/cluster.cuh"
 #include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/element.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
-#include "ops/cuda/map_fn.cuh"
 #include "ops/cuda/raw_pack.cuh"
 #include "ops/mat_mul.h"
 #include "ops/op.h"
@@ -59,26 +59,6 @@ struct Stretch {
 __device__ inline Stretch stretch_of(const BlockProduct& p) {
   const int rank = blockIdx.x;
   return {rank * p.stages + min(rank, p.more_stages), p.stages + (rank < p.more_stages)};
-}
-
-template <int kNum, class Fn>
-__device__ void each(float (&value)[kNum], Fn&& fn) {
-#pragma unroll
-  for (float& x : value) x = fn(x);
-}
-
-// For results of type T.
-template <class T, int kNum>
-__device__ void activate(ops::Activation activation, float (&value)[kNum]) {
-  switch (activation) {
-    case ops::Activation::kRelu: return each(value, [](float x) { return relu(x); });
-    case ops::Activation::kGelu: return each(value, [](float x) { return gelu_for<T>(x); });
-    case ops::Activation::kGeluTanh: return each(value, [](float x) { return gelu_tanh(x); });
-    case ops::Activation::kSilu: return each(value, [](float x) { return silu(x); });
-    case ops::Activation::kSigmoid: return each(value, [](float x) { return sigmoid(x); });
-    case ops::Activation::kTanh: return each(value, [](float x) { return tanhf(x); });
-    default: return;
-  }
 }
 
 // A tile of sums in shared memory, (kRows, kColumns) with kPitch floats from row to row.

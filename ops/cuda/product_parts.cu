@@ -1,38 +1,17 @@
 #include <optional>
 
+#include "ops/cuda/activation.cuh"
 #include "ops/cuda/early_launch.cuh"
-#include "ops/cuda/map_fn.cuh"
 #include "ops/cuda/map_vectors.cuh"
 #include "ops/cuda/product_parts.h"
 
 namespace plica::cuda {
 namespace {
 
-using ops::Activation;
-
-template <int V, class Fn>
-__device__ void each(float (&value)[V], Fn&& fn) {
-#pragma unroll
-  for (float& x : value) x = fn(x);
-}
-
 template <int V, class Fn>
 __device__ void combine(float (&value)[V], const float (&other)[V], Fn&& fn) {
 #pragma unroll
   for (int j = 0; j < V; ++j) value[j] = fn(value[j], other[j]);
-}
-
-template <class T, int V>
-__device__ void activate(Activation activation, float (&value)[V]) {
-  switch (activation) {
-    case Activation::kRelu: return each(value, [](float x) { return relu(x); });
-    case Activation::kGelu: return each(value, [](float x) { return gelu_for<T>(x); });
-    case Activation::kGeluTanh: return each(value, [](float x) { return gelu_tanh(x); });
-    case Activation::kSilu: return each(value, [](float x) { return silu(x); });
-    case Activation::kSigmoid: return each(value, [](float x) { return sigmoid(x); });
-    case Activation::kTanh: return each(value, [](float x) { return tanhf(x); });
-    default: return;
-  }
 }
 
 // Applies the epilogue to V values of y, with V of each operand.
