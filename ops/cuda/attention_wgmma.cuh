@@ -36,7 +36,7 @@ class Attender {
       if (item.first_row < 0) return;
       attend(item, items.slot, stages);
       fence_shared_for_products();
-      release(&shared_.item_empty[items.slot]);
+      arrive(&shared_.item_empty[items.slot]);
     }
   }
 
@@ -59,9 +59,11 @@ class Attender {
   }
   __device__ static uint64_t at(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
 
-  __device__ static void release(uint64_t* barrier) {
+  __device__ void release_keys(int slot) const { release(&shared_.keys_empty[slot], masks_keys(shape_)); }
+  __device__ void release_values(int slot) const { release(&shared_.values_empty[slot], narrows()); }
+  __device__ static void release(uint64_t* barrier, bool by_lane) {
     __syncwarp();
-    if (lane() == 0) arrive(barrier);
+    if (by_lane || lane() == 0) arrive(barrier);
   }
 
   __device__ int64_t at(const WgmmaItem<C>& item, Operand operand) const {
@@ -102,14 +104,14 @@ class Attender {
         start_scores(s, stages);
         wait_for_products<0>();
         pin(y), pin(sums);
-        release(&shared_.values_empty[stages.before()]);
+        release_values(stages.before());
       }
       pin(s);
       const bool shrinks = weigh_scores(s, sums, state, shrink, item, first_key, stages.slot);
       if constexpr (C::kOverlaps) {
         wait_for_products<0>();
         pin(y), pin(sums);
-        release(&shared_.values_empty[stages.before()]);
+        release_values(stages.before());
       }
       if (shrinks) [[unlikely]]
         shrink_results(y, sums, shrink);
@@ -119,7 +121,7 @@ class Attender {
     add_values(y, sums, weights, stages.before());
     wait_for_products<0>();
     pin(y), pin(sums);
-    release(&shared_.values_empty[stages.before()]);
+    release_values(stages.before());
     store(y, sums, state, item, slot);
   }
 
@@ -128,9 +130,9 @@ class Attender {
 #pragma unroll 1
     for (int j = 0; j < num_tiles; ++j, ++stages) {
       wait_barrier(&shared_.keys_full[stages.slot], stages.phase);
-      release(&shared_.keys_empty[stages.slot]);
+      release_keys(stages.slot);
       wait_barrier(&shared_.values_full[stages.slot], stages.phase);
-      release(&shared_.values_empty[stages.slot]);
+      release_values(stages.slot);
     }
   }
 
@@ -175,7 +177,7 @@ class Attender {
     }
     if (shape_.mask != MaskKind::kNone) [[unlikely]]
       mask(scores, scale, item, first_key, shared_.terms[slot]);
-    release(&shared_.keys_empty[slot]);
+    release_keys(slot);
     const typename WgmmaItem<C>::Keys seen = keys_of(item);
     if (first_key < seen.all_begin || first_key + C::kKeys > seen.all_end) [[unlikely]]
       hide(scores, item, first_key);
@@ -221,7 +223,7 @@ class Attender {
       add_lacking(y, item, first_key);
   }
 
-  __device__ bool narrows() const { return C::kNarrows && (shape_.causal || p_.segments != nullptr); }
+  __device__ bool narrows() const { return C::narrows(shape_, p_); }
 
   // The keys that the warpgroup's queries see.
   __device__ __forceinline__ typename WgmmaItem<C>::Keys keys_of(const WgmmaItem<C>& item) const {
@@ -409,7 +411,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) std::byte memory[];
   auto& shared = *reinterpret_cast<WgmmaShared<C>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
-  if (threadIdx.x == 0) shared.init_barriers();
+  if (threadIdx.x == 0) shared.init_barriers(masks_keys(shape), C::narrows(shape, p));
   if (threadIdx.x < 64) shared.ones[threadIdx.x] = pack(typename C::T{}, 1, 1);
   fence_shared_for_products();
   wait_for_earlier();

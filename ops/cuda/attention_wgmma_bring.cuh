@@ -24,8 +24,7 @@ class Bringer {
 #pragma unroll 1
     for (unsigned item = first; item < end; ++item) bring(item);
     wait_barrier(&shared_.item_empty[items_.slot], items_.phase ^ 1);
-    if (lane() != 0) return;
-    shared_.items[items_.slot].first_row = -1;
+    if (lane() == 0) shared_.items[items_.slot].first_row = -1;
     arrive(&shared_.item_full[items_.slot]);
   }
 
@@ -37,6 +36,15 @@ class Bringer {
   };
 
   __device__ static int lane() { return threadIdx.x % kWarp; }
+
+  // This warp's part of what a barrier waits for, copies of so many bytes aside.
+  __device__ __forceinline__ static void fill(uint64_t* barrier, uint32_t bytes, bool by_lane) {
+    __syncwarp();
+    if (lane() == 0)
+      arrive_expecting(barrier, bytes);
+    else if (by_lane)
+      arrive(barrier);
+  }
 
   __device__ __forceinline__ void bring(unsigned index) {
     const unsigned tile = launch_.by_chunk(index), group = launch_.by_query_tiles(tile);
@@ -54,9 +62,8 @@ class Bringer {
     if (lane() == 0) item.first_row = first_row;
     if (lane() < kNumOperands) item.at[lane()] = at_;
     find_keys(item, first_row);
-    __syncwarp();
-    if (lane() == 0) arrive_expecting(&shared_.item_full[items_.slot], C::kQueryBytes * (p_.gate != nullptr ? 2 : 1));
-    if (masks_keys()) read_mask(first_key_);
+    fill(&shared_.item_full[items_.slot], C::kQueryBytes * (p_.gate != nullptr ? 2 : 1), true);
+    if (masks_keys(shape_)) read_mask(first_key_);
     bring_tiles(item);
     finish_values();
     ++items_;
@@ -127,7 +134,7 @@ class Bringer {
     item.num_tiles = num_tiles_;
   }
 
-  __device__ bool narrows() const { return C::kNarrows && (shape_.causal || p_.segments != nullptr); }
+  __device__ bool narrows() const { return C::narrows(shape_, p_); }
 
   // What each query of a warpgroup sees, and what any and all of them see.
   __device__ typename WgmmaItem<C>::Keys find_ranges(int2* ranges, int first_row) {
@@ -157,13 +164,11 @@ class Bringer {
         bring_tile(stage.keys, maps_.k, kK, first_key, full);
         if (C::has_bias(p_)) bring_bias(stage.bias, item.first_row, first_key, full);
       }
-      if (masks_keys()) {
+      if (masks_keys(shape_)) {
         bring_terms(shared_.terms[slot]);
         read_mask(first_key + C::kKeys);
       }
-      __syncwarp();
-      if (lane() == 0)
-        arrive_expecting(&shared_.keys_full[slot], C::kTileBytes + (C::has_bias(p_) ? C::kBiasBytes : 0));
+      fill(&shared_.keys_full[slot], C::kTileBytes + (C::has_bias(p_) ? C::kBiasBytes : 0), masks_keys(shape_));
       wait_barrier(&shared_.values_empty[slot], stages_.phase ^ 1);
       if (lane() == 0) {
         uint64_t* full = narrows() ? &shared_.values_there[slot] : &shared_.values_full[slot];
@@ -188,8 +193,6 @@ class Bringer {
     for (int panel = 0; panel < C::kBiasPanels; ++panel)
       copy(tile + panel * C::kBiasPanelBytes, maps_.bias, kBias, first_key + panel * 64, first_row, full);
   }
-
-  __device__ bool masks_keys() const { return shape_.mask != MaskKind::kNone && shape_.row[kMask] == 0; }
 
   // The mask of the keys of a tile, on its way while others are at work.
   __device__ __forceinline__ void read_mask(int first_key) {
@@ -249,8 +252,7 @@ class Bringer {
     }
     lacks = __any_sync(~0u, lacks);
     if (lane() == 0) shared_.terms[slot].lacks = lacks;
-    __syncwarp();
-    if (lane() == 0) arrive(&shared_.values_full[slot]);
+    arrive(&shared_.values_full[slot]);
   }
   __device__ static bool drop_infinite(uint32_t& word) {
     constexpr uint32_t kExponent = std::is_same_v<T, BF16> ? 0x7f80 : 0x7c00;

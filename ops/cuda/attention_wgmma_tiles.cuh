@@ -41,6 +41,9 @@ struct Groups {
   static_assert(kStages >= 2 && !(kBiased && kHeads > 1));
   static constexpr int kKeyTiles = kKeys / 8, kKeyBlocks = kKeys / kWarp, kSteps = kWidth / 16;
 
+  __device__ static bool narrows(const Shape& shape, const Pointers& p) {
+    return kNarrows && (shape.causal || p.segments != nullptr);
+  }
   __device__ static bool has_bias(const Pointers& p) { return kBiased && (!kNarrows || p.bias != nullptr); }
 
   // From the descriptor of a tile of kTileRows rows to that of its columns from 16 k on.
@@ -55,6 +58,8 @@ struct Groups {
     return at / kPanelUnits * (kTileRows * kRowBytes) + swizzled<kRowBytes>(row, at % kPanelUnits);
   }
 };
+
+__device__ inline bool masks_keys(const Shape& shape) { return shape.mask != MaskKind::kNone && shape.row[kMask] == 0; }
 
 // Of a work item, which is kRows queries of kHeads heads.
 template <class C>
@@ -115,12 +120,14 @@ struct alignas(1024) WgmmaShared {
   uint64_t keys_full[C::kStages], keys_empty[C::kStages], values_full[C::kStages], values_empty[C::kStages];
   uint64_t values_there[C::kStages];  // before those that are not finite are taken out
 
-  __device__ void init_barriers() {
+  // Where lanes write what a barrier guards, each lane of those who write and read it arrives; where only copies do, one of a warp.
+  __device__ void init_barriers(bool masks_keys, bool narrows) {
     constexpr int kWarps = C::kConsumers / kWarp;
-    for (int i = 0; i < C::kItems; ++i) init_barrier(&item_full[i], 1), init_barrier(&item_empty[i], kWarps);
+    const uint32_t keys = masks_keys ? kWarp : 1, values = narrows ? kWarp : 1;
+    for (int i = 0; i < C::kItems; ++i) init_barrier(&item_full[i], kWarp), init_barrier(&item_empty[i], C::kConsumers);
     for (int i = 0; i < C::kStages; ++i) {
-      init_barrier(&keys_full[i], 1), init_barrier(&keys_empty[i], kWarps);
-      init_barrier(&values_full[i], 1), init_barrier(&values_empty[i], kWarps);
+      init_barrier(&keys_full[i], keys), init_barrier(&keys_empty[i], kWarps * keys);
+      init_barrier(&values_full[i], values), init_barrier(&values_empty[i], kWarps * values);
       init_barrier(&values_there[i], 1);
     }
     fence_barrier_init();

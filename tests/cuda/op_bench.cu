@@ -385,19 +385,25 @@ void add_attention(std::vector<BenchCase>& cases) {
     const char* name;
     Shape shape;       // of q, k, v
     Shape bias, gate;  // empty: none
+    Shape mask = {};
   };
-  const Size sizes[] = {{"seed MSA row", {2, 8, 4, 32, 16}, {2, 1, 4, 32, 32}, {2, 8, 4, 32, 16}},
-                        {"seed axial", {128, 4, 32, 16}, {}, {}},
-                        {"MSA row S128 N256 h8 D32", {128, 8, 256, 32}, {8, 256, 256}, {128, 8, 256, 32}},
-                        {"axial B4 128x128 h8 D32", {512, 8, 128, 32}, {}, {}},
-                        {"triangle N256 h4 D32", {256, 4, 256, 32}, {4, 256, 256}, {256, 4, 256, 32}},
-                        {"triangle N257 h4 D32", {257, 4, 257, 32}, {4, 257, 257}, {257, 4, 257, 32}},
-                        {"triangle N512 h4 D32", {512, 4, 512, 32}, {4, 512, 512}, {512, 4, 512, 32}},
-                        {"ESM-2 650M B1 L512", {1, 20, 512, 64}, {}, {}},
-                        {"ESM-2 650M B32 L256", {32, 20, 256, 64}, {}, {}},
-                        {"ESM-2 8M B1 L128", {1, 20, 128, 16}, {}, {}},
-                        {"L4096 h16 D128", {1, 16, 4096, 128}, {}, {}},
-                        {"B3 N257 D24", {771, 4, 257, 24}, {}, {}}};
+  const Size sizes[] = {
+      {"seed MSA row", {2, 8, 4, 32, 16}, {2, 1, 4, 32, 32}, {2, 8, 4, 32, 16}},
+      {"seed axial", {128, 4, 32, 16}, {}, {}},
+      {"MSA row S128 N256 h8 D32", {128, 8, 256, 32}, {8, 256, 256}, {128, 8, 256, 32}},
+      {"axial B4 128x128 h8 D32", {512, 8, 128, 32}, {}, {}},
+      {"triangle N256 h4 D32", {256, 4, 256, 32}, {4, 256, 256}, {256, 4, 256, 32}},
+      {"triangle N257 h4 D32", {257, 4, 257, 32}, {4, 257, 257}, {257, 4, 257, 32}},
+      {"triangle N512 h4 D32", {512, 4, 512, 32}, {4, 512, 512}, {512, 4, 512, 32}},
+      {"ESM-2 650M B1 L512", {1, 20, 512, 64}, {}, {}},
+      {"ESM-2 650M B32 L256", {32, 20, 256, 64}, {}, {}},
+      {"ESM-2 8M B1 L128", {1, 20, 128, 16}, {}, {}},
+      {"ESM-2 8M B1 L128, rows masked", {1, 20, 128, 16}, {}, {}, {1, 1, 128, 128}},
+      {"ESM-2 8M B1 L128, keys masked", {1, 20, 128, 16}, {}, {}, {1, 1, 1, 128}},
+      {"ESM-2 650M B32 L256, keys masked", {32, 20, 256, 64}, {}, {}, {32, 1, 1, 256}},
+      {"triangle N512 h4 D32, keys masked", {512, 4, 512, 32}, {4, 512, 512}, {512, 4, 512, 32}, {512, 1, 1, 512}},
+      {"L4096 h16 D128", {1, 16, 4096, 128}, {}, {}},
+      {"B3 N257 D24", {771, 4, 257, 24}, {}, {}}};
   static std::vector<std::string> names;
   names.reserve(200);
   const TensorType absent{DType::kF32, {-1}, {}};
@@ -411,8 +417,8 @@ void add_attention(std::vector<BenchCase>& cases) {
       cases.push_back({"Attention",
                        names.back().c_str(),
                        ops::Attention{.scale = 1 / std::sqrt(static_cast<double>(s.shape.back()))},
-                       {q, q, q, s.bias.empty() ? absent : type(dtype, s.bias), absent,
-                        s.gate.empty() ? absent : heads(dtype, s.gate)},
+                       {q, q, q, s.bias.empty() ? absent : type(dtype, s.bias),
+                        s.mask.empty() ? absent : type(dtype, s.mask), s.gate.empty() ? absent : heads(dtype, s.gate)},
                        precision});
     }
 }
