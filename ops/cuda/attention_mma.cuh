@@ -201,6 +201,12 @@ class Bring {
   Stager<T, C::kThreads, C::kQueries, C::kKeys, C::kBiasStride> bias_;
 };
 
+// Two rows that a lane has a part of: where their weights begin, and sums of weights as an accumulator tile.
+struct RowState {
+  Origins origins;
+  float sums[4] = {};
+};
+
 // The column of y that a lane has in an accumulator tile.
 template <class C>
 __device__ __forceinline__ int column_of(int e, int c) {
@@ -220,7 +226,7 @@ __device__ __forceinline__ void keep_result(float* result, const float (&y)[C::k
       sum += __shfl_xor_sync(0xffffffffu, sum, 1);
       sum += __shfl_xor_sync(0xffffffffu, sum, 2);
     }
-    const Normal normal(shape, state.max[h], sum, empty[h]);
+    const Normal normal(shape, state.origins.at[h], sum, empty[h]);
     float* row = result + (lane / 4 + 8 * h) * C::kResultStride;
 #pragma unroll
     for (int e = 0; e < C::kColumnTiles; ++e)
@@ -263,7 +269,7 @@ struct Rows {
   int warp_row;
   int begin[2] = {}, end[2] = {static_cast<int>(shape.keys), static_cast<int>(shape.keys)};
   bool scales = p.bias != nullptr || shape.mask != MaskKind::kNone;  // before the exponent
-  float factor = scales ? kLog2E : kLog2E * shape.scale;
+  float scale = scales ? 1.0f : shape.scale;  // that is left
 
   // Also the range of a whole block, which was empty before.
   __device__ void find_ranges(Block<C>& whole) {
@@ -306,8 +312,7 @@ struct Rows {
       for (int n = 0; n < C::kKeyTiles; n += 4) apply_mask(s, n, mask, warp_row, first_key + n * 8);
     }
     if (!sees_all(first_key)) hide_outside(s, begin, end, first_key);
-    weigh(s, state, factor, shrink);
-    if (__any_sync(0xffffffffu, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
+    if (weigh(s, state.origins, scale, shrink)) {
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         state.sums[c] *= shrink[c / 2];

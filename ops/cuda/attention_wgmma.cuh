@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ops/cuda/attention_fragments.cuh"
+#include "ops/cuda/attention_weigh.cuh"
 #include "ops/cuda/attention_wgmma_bring.cuh"
-#include "ops/cuda/attention_wgmma_weigh.cuh"
 #include "ops/cuda/early_launch.cuh"
 
 // The kernel `wgmma`: attention on Hopper's tensor cores, bf16 and fp16.
