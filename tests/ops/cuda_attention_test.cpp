@@ -36,6 +36,16 @@ class CudaAttention : public testing::Test {
     table_.cases.push_back({name + " in tf32", op, in, {DType::kF32}, kTf32, Precision::kTf32});
     table_.cases.push_back({name + " in tf32x3", op, in, {DType::kF32}, 1, Precision::kTf32x3});
   }
+  void add_width(int64_t width) {
+    const OperandSpec q = heads({3, 2, 65, width}), k = heads({3, 2, 70, width});
+    add("width " + std::to_string(width), {.scale = 0.25}, {q, k, k, {{2, 65, 70}}, bools({3, 1, 1, 70}), q});
+  }
+  // So many heads that blocks take several of them.
+  void add_shared_bias(int64_t width) {
+    const OperandSpec q = heads({2, 71, 2, 129, width});
+    add("width " + std::to_string(width), {.scale = 0.2},
+        {q, q, q, {{2, 1, 2, 129, 129}}, added({2, 71, 1, 1, 129}), q});
+  }
   // In the types of 16 bits, for shapes that the kernel `wgmma` takes: over 64 queries a head, and tiles enough of them.
   void add_halves(const std::string& name, const Attention& op, const std::vector<OperandSpec>& in) {
     table_.cases.push_back({name, op, in, {DType::kF16, DType::kBF16}});
@@ -45,42 +55,51 @@ class CudaAttention : public testing::Test {
   OpTable table_{.op = "Attention", .every_kernel = false};
 };
 
-TEST_F(CudaAttention, EveryWidth) {
-  for (const int64_t width : {1, 8, 16, 24, 32, 40, 64, 72, 128, 136, 256}) {
-    const OperandSpec q = heads({3, 2, 65, width}), k = heads({3, 2, 70, width});
-    add("width " + std::to_string(width), {.scale = 0.25}, {q, k, k, {{2, 65, 70}}, bools({3, 1, 1, 70}), q});
-  }
-  add("values wider", {.scale = 0.25}, {{{2, 33, 16}}, {{2, 34, 16}}, {{2, 34, 40}}});
-  add("values narrower", {.scale = 0.25}, {{{2, 33, 40}}, {{2, 34, 40}}, {{2, 34, 7}}});
+TEST_F(CudaAttention, NarrowHeads) {
+  for (const int64_t width : {1, 8, 16, 24, 32}) add_width(width);
+}
+TEST_F(CudaAttention, WideHeads) {
+  for (const int64_t width : {40, 64, 72, 128}) add_width(width);
+}
+TEST_F(CudaAttention, WidestHeads) {
+  for (const int64_t width : {136, 256}) add_width(width);
   add("wider than tiles", {.scale = 0.25}, {{{2, 9, 300}}, {{2, 10, 300}}, {{2, 10, 270}}});
 }
+TEST_F(CudaAttention, ValuesOfAnotherWidth) {
+  add("values wider", {.scale = 0.25}, {{{2, 33, 16}}, {{2, 34, 16}}, {{2, 34, 40}}});
+  add("values narrower", {.scale = 0.25}, {{{2, 33, 40}}, {{2, 34, 40}}, {{2, 34, 7}}});
+}
 
-TEST_F(CudaAttention, RowsAndColumns) {
+TEST_F(CudaAttention, LongRows) {
   const OperandSpec row = heads({4, 4, 257, 32});
   add("rows of length 257", {.scale = 0.2}, {row, row, row, {{4, 257, 257}}, kNone, row});
+}
+TEST_F(CudaAttention, Columns) {
   const OperandSpec column{{130, 2, 70, 16}, Layout::kTransposed};
   add("columns in memory", {.scale = 0.2}, {column, column, column, {{2, 70, 70}, Layout::kTransposed}});
+}
+TEST_F(CudaAttention, RowsApart) {
   const OperandSpec gapped{{3, 2, 70, 24}, Layout::kGapped}, reversed{{3, 2, 70, 24}, Layout::kReversed};
   add("gaps", {.scale = 0.2}, {gapped, gapped, gapped, {{2, 70, 70}, Layout::kGapped}, kNone, gapped});
   add("backwards", {.scale = 0.2}, {reversed, reversed, reversed});
 }
 
-// So many heads that blocks take several of them.
-TEST_F(CudaAttention, BiasSharedByManyRows) {
-  for (const int64_t width : {16, 24, 64}) {
-    const OperandSpec q = heads({2, 71, 2, 129, width});
-    add("width " + std::to_string(width), {.scale = 0.2},
-        {q, q, q, {{2, 1, 2, 129, 129}}, added({2, 71, 1, 1, 129}), q});
-  }
-}
+TEST_F(CudaAttention, BiasSharedByManyRowsOfWidth16) { add_shared_bias(16); }
+TEST_F(CudaAttention, BiasSharedByManyRowsOfWidth24) { add_shared_bias(24); }
+TEST_F(CudaAttention, BiasSharedByManyRowsOfWidth64) { add_shared_bias(64); }
 
-TEST_F(CudaAttention, Masks) {
+TEST_F(CudaAttention, MasksBesideBias) {
   const OperandSpec q = heads({3, 2, 70, 32}), k = heads({3, 2, 90, 32}), bias{{2, 70, 90}};
   add("bool by key", {.fill = -INFINITY}, {q, k, k, bias, bools({3, 1, 1, 90})});
   add("bool by row and key", {.fill = -1e9}, {q, k, k, bias, bools({3, 1, 70, 90})});
+}
+TEST_F(CudaAttention, MasksAlone) {
+  const OperandSpec q = heads({3, 2, 70, 32}), k = heads({3, 2, 90, 32});
   add("lowest number by row and key", {.fill = -3.4e38}, {q, k, k, kNone, bools({70, 90})});
   add("added by key", {}, {q, k, k, kNone, added({3, 1, 1, 90})});
   add("added by row and key", {}, {q, k, k, kNone, added({2, 70, 90})});
+}
+TEST_F(CudaAttention, RowsWithoutKeys) {
   for (const double fill : std::initializer_list<double>{-INFINITY, -1e4}) {
     const OperandSpec few = heads({64, 2, 3, 32}), keys = heads({64, 2, 2, 32});
     add("rows without keys", {.fill = fill}, {few, keys, keys, kNone, bools({64, 1, 1, 2})});
@@ -105,6 +124,8 @@ TEST_F(CudaAttention, EveryWidthOfWarpgroups) {
     else
       add_halves(name, {.scale = 0.25}, {q, k, k, {{1, 65, 130}}, bools({32, 1, 1, 130}), q});
   }
+}
+TEST_F(CudaAttention, EveryLengthOfWarpgroups) {
   const OperandSpec q = heads({32, 1, 70, 16});
   add_halves("values wider", {.scale = 0.25}, {q, heads({32, 1, 80, 16}), heads({32, 1, 80, 40})});
   for (const int64_t length : {129, 193, 257})  // by as many warpgroups as suit them
@@ -157,23 +178,36 @@ TEST_F(CudaAttention, ScoresThatGrowOfWarpgroups) {
 }
 
 // What is not finite, and not seen by some of the rows that share a tile with it.
-TEST_F(CudaAttention, HiddenValuesThatAreNotFinite) {
-  const auto poisoned = [](OperandSpec spec, const std::set<int64_t>& rows) {
+class CudaAttentionToNothingFinite : public CudaAttention {
+ protected:
+  void add(int64_t num_heads, int64_t width) {
+    const OperandSpec q = heads({num_heads, 150, width}), k = poisoned(q, {140, 149});
+    const OperandSpec v = poisoned(q, {1, 69, 90, 140, 149}), bias{{150, 150}};
+    const OperandSpec some = offsets({0, 3, 70, 100, 130});
+    if (num_heads == 2) CudaAttention::add("segments", {.scale = 0.3}, {q, k, v, bias, kNone, q, some});
+    add_halves("segments", {.scale = 0.3}, {q, k, v, bias, kNone, q, some});
+    add_halves("causal", {.scale = 0.3, .causal = true},
+               {q, k, v});  // the CPU's kernel of f32 multiplies what is hidden
+  }
+
+ private:
+  static OperandSpec poisoned(OperandSpec spec, const std::set<int64_t>& rows) {
     for (int64_t i = 0; i < num_elements(spec.shape); ++i) {
       const double value = static_cast<double>(i * 7919 % 2001) / 1000 - 1;
       spec.values.push_back(!rows.contains(i / spec.shape.back() % 150) ? value : i % 3 == 0 ? INFINITY : NAN);
     }
     return spec;
-  };
-  for (const auto& [num_heads, width] : {std::pair<int64_t, int64_t>{2, 16}, {2, 64}, {2, 128}, {22, 32}, {22, 128}}) {
-    const OperandSpec q = heads({num_heads, 150, width}), k = poisoned(q, {140, 149});
-    const OperandSpec v = poisoned(q, {1, 69, 90, 140, 149}), bias{{150, 150}};
-    const OperandSpec some = offsets({0, 3, 70, 100, 130});
-    if (num_heads == 2) add("segments", {.scale = 0.3}, {q, k, v, bias, kNone, q, some});
-    add_halves("segments", {.scale = 0.3}, {q, k, v, bias, kNone, q, some});
-    add_halves("causal", {.scale = 0.3, .causal = true},
-               {q, k, v});  // the CPU's kernel of f32 multiplies what is hidden
   }
+};
+
+TEST_F(CudaAttentionToNothingFinite, Narrow) { add(2, 16); }
+TEST_F(CudaAttentionToNothingFinite, Wide) {
+  add(2, 64);
+  add(2, 128);
+}
+TEST_F(CudaAttentionToNothingFinite, ManyHeads) {
+  add(22, 32);
+  add(22, 128);
 }
 
 // Bias whose rows are no whole 16 bytes, or not side by side, for many heads and for few.

@@ -121,37 +121,38 @@ TEST(CudaKernels, ProductsOfFewRows) {
   expect_kernels_agree(table);
 }
 
-TEST(CudaKernels, OuterProductsOfEveryPrecision) {
+// What a kernel of outer products multiplies, and how far it may be from the reference.
+struct Mode {
+  DType dtype;
+  Precision precision;
+  double tolerance;
+};
+
+void expect_outer_products_agree(const Mode& mode) {
   OpTable table{.op = "OuterProductMean", .every_kernel = false};
   const OperandSpec none{.absent = true};
   const auto norm = [](Shape shape) { return OperandSpec{.shape = std::move(shape), .fill = Fill::kPositive}; };
-  struct Mode {
-    DType dtype;
-    Precision precision;
-    double tolerance;
+  const auto add = [&](const char* name, double scale, std::vector<OperandSpec> in) {
+    table.cases.push_back(
+        {name, ops::OuterProductMean{scale}, std::move(in), {mode.dtype}, mode.tolerance, mode.precision});
   };
-  constexpr Mode kModes[] = {{DType::kF32, Precision::kF32, 1},
-                             {DType::kF32, Precision::kTf32, 300},
-                             {DType::kF32, Precision::kTf32x3, 4},
-                             {DType::kBF16, Precision::kBf16, 2},
-                             {DType::kF16, Precision::kF16, 2}};
-  for (const Mode& mode : kModes) {
-    const auto add = [&](const char* name, double scale, std::vector<OperandSpec> in) {
-      table.cases.push_back(
-          {name, ops::OuterProductMean{scale}, std::move(in), {mode.dtype}, mode.tolerance, mode.precision});
-    };
-    add("small model", 0.1, {{{2, 8, 32, 32}}, {{2, 8, 32, 32}}, {{1024, 64}}, {{64}}, norm({2, 32, 32, 1})});
-    add("small, positions first", 0.1,
-        {{{1, 16, 20, 32}, Layout::kHeads}, {{1, 16, 24, 32}, Layout::kHeads}, {{1024, 64}}, {{64}}});
-    add("many rows", 0.03,
-        {{{1, 37, 70, 32}}, {{1, 37, 23, 32}}, {{1024, 128}}, {{128}}, norm({1, 70, 23, 1}), {{1, 70, 23, 128}}});
-    add("odd channels", 0.03, {{{1, 129, 9, 20}}, {{1, 129, 13, 24}}, {{480, 72}}, none, norm({1})});
-    add("long, two tiles of channels", 0.01, {{{1, 700, 5, 8}}, {{1, 700, 6, 16}}, {{128, 132}}});
-    add("halves of one projection", 0.1,
-        {{{1, 16, 60, 32}, Layout::kGapped}, {{1, 16, 60, 32}, Layout::kHeads}, {{1024, 64}, Layout::kTransposed}});
-  }
+  add("small model", 0.1, {{{2, 8, 32, 32}}, {{2, 8, 32, 32}}, {{1024, 64}}, {{64}}, norm({2, 32, 32, 1})});
+  add("small, positions first", 0.1,
+      {{{1, 16, 20, 32}, Layout::kHeads}, {{1, 16, 24, 32}, Layout::kHeads}, {{1024, 64}}, {{64}}});
+  add("many rows", 0.03,
+      {{{1, 37, 70, 32}}, {{1, 37, 23, 32}}, {{1024, 128}}, {{128}}, norm({1, 70, 23, 1}), {{1, 70, 23, 128}}});
+  add("odd channels", 0.03, {{{1, 129, 9, 20}}, {{1, 129, 13, 24}}, {{480, 72}}, none, norm({1})});
+  add("long, two tiles of channels", 0.01, {{{1, 700, 5, 8}}, {{1, 700, 6, 16}}, {{128, 132}}});
+  add("halves of one projection", 0.1,
+      {{{1, 16, 60, 32}, Layout::kGapped}, {{1, 16, 60, 32}, Layout::kHeads}, {{1024, 64}, Layout::kTransposed}});
   expect_kernels_agree(table);
 }
+
+TEST(CudaKernels, OuterProductsInF32) { expect_outer_products_agree({DType::kF32, Precision::kF32, 1}); }
+TEST(CudaKernels, OuterProductsInTf32) { expect_outer_products_agree({DType::kF32, Precision::kTf32, 300}); }
+TEST(CudaKernels, OuterProductsInTf32x3) { expect_outer_products_agree({DType::kF32, Precision::kTf32x3, 4}); }
+TEST(CudaKernels, OuterProductsInBf16) { expect_outer_products_agree({DType::kBF16, Precision::kBf16, 2}); }
+TEST(CudaKernels, OuterProductsInF16) { expect_outer_products_agree({DType::kF16, Precision::kF16, 2}); }
 
 }  // namespace
 }  // namespace plica

@@ -53,12 +53,6 @@ OpTable mat_mul_cases() {
       {"three products in tf32", op, {{{2, 31, 24}}, {{24, 40}}, {{40}}}, {DType::kF32}, 1, Precision::kTf32x3},
       {"production", op, {{{257, 640}}, {.shape = {640, 321}, .constant = true}, {{321}}, none, {{257, 321}}}},
   };
-  for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-                                Activation::kSigmoid, Activation::kTanh})
-    cases.push_back({std::string(names_of(activation)[static_cast<size_t>(activation)]),
-                     ops::MatMul{.alpha = 0.5, .activation = activation, .gate_sigmoid = true},
-                     {{{2, 9, 24}}, {{24, 40}}, {{40}}, {{2, 9, 40}}, {{2, 9, 40}}},
-                     kFloats});
   return {"MatMul", std::move(cases)};
 }
 
@@ -69,6 +63,19 @@ using testing::ElementsAre;
 
 const auto kA = [] { return f32({2, 2}, {1, 2, 3, 4}); };
 const auto kB = [] { return f32({2, 2}, {5, 6, 7, 8}); };
+
+// A table of its own: with the operator's, it would take tools that watch every access to memory too long.
+TEST(KernelsOfMatMul, Activations) {
+  using ops::Activation;
+  OpTable table{.op = "MatMul", .every_kernel = false};
+  for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
+                                Activation::kSigmoid, Activation::kTanh})
+    table.cases.push_back({std::string(names_of(activation)[static_cast<size_t>(activation)]),
+                           ops::MatMul{.alpha = 0.5, .activation = activation, .gate_sigmoid = true},
+                           {{{2, 9, 24}}, {{24, 40}}, {{40}}, {{2, 9, 40}}, {{2, 9, 40}}},
+                           kFloats});
+  expect_kernels_agree(table);
+}
 
 TEST(MatMul, MultipliesRowsByColumns) {
   EXPECT_THAT(evaluated("MatMul", ops::MatMul{}, {kA(), kB()}), ElementsAre(19, 22, 43, 50));
