@@ -3,6 +3,8 @@
 #include <set>
 #include <string>
 
+#include "graph/attention_kinds.h"
+#include "graph/blocks.h"
 #include "ops/gated_mat_mul.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
@@ -62,6 +64,19 @@ void find_inner_norms(const Graph& graph, const Node& node, InnerNorms& norms) {
   find(Op::kB, Op::kGateGamma);
 }
 
+void add(StructureSums& sums, std::string_view name, int count) {
+  if (count > 0) sums[std::string(name)] += count;
+}
+
+void count_attention_kinds(const Graph& graph, NodeId id, StructureSums& sums) {
+  const AttentionKinds kinds = kinds_of_attention(graph, id);
+  add(sums, "attention_weights_out", kinds.has_weights_out);
+  add(sums, "biased", kinds.is_biased);
+  add(sums, "gated", kinds.num_gates);
+  add(sums, "global_query", kinds.has_global_query);
+  add(sums, "tied_row_attention", kinds.is_tied);
+}
+
 }  // namespace
 
 StructureSums count_structures(const Graph& graph) {
@@ -71,12 +86,17 @@ StructureSums count_structures(const Graph& graph) {
     const Node& node = graph.node(id);
     StructureCounts counts;
     if (node.op->structures != nullptr) node.op->structures(node.attrs.get(), counts);
-    for (const auto& [name, count] : counts) sums[std::string(name)] += count;
-    if (const int swiglus = num_swiglus(node)) sums["swiglu"] += swiglus;
+    for (const auto& [name, count] : counts) {
+      sums[std::string(name)] += count;
+      if (name == "attention") count_attention_kinds(graph, id, sums);
+    }
+    add(sums, "swiglu", num_swiglus(node));
+    add(sums, "transition", ends_transition(graph, id));
+    add(sums, "triangle_multiplication", is_triangle_multiplication(graph, id));
     if (rotates_twice(graph, node)) --sums["rotary"];
     find_inner_norms(graph, node, norms);
   }
-  if (!norms.empty()) sums["layer_norm"] += static_cast<int>(norms.size());
+  add(sums, "layer_norm", static_cast<int>(norms.size()));
   return sums;
 }
 

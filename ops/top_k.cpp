@@ -19,6 +19,8 @@ Result<Types> infer(const ops::TopK& op, InTypes in) {
   return Types{{x.dtype, shape, {}}, {DType::kI64, shape, {}}};
 }
 
+void structures(const ops::TopK&, StructureCounts& counts) { counts.emplace_back("top_k", 1); }
+
 constexpr std::string_view kInputs[] = {"x"};
 
 }  // namespace
@@ -28,6 +30,7 @@ constinit const OpDef top_k_op = {
     .inputs = kInputs,
     .attrs = &kAttrsDef<ops::TopK>,
     .infer = As<ops::TopK>::fn<infer>,
+    .structures = As<ops::TopK>::fn<structures>,
 };
 
 }  // namespace plica

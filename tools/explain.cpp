@@ -25,6 +25,11 @@ constexpr const char* kDetails =
     "  plica explain model.onnx --shape x=1x64x32 --why /layer/Softmax\n"
     "      what became of this node of the file, which fusions came near it, and what stood in their way\n"
     "\n"
+    "Structures are attention, gelu, layer_norm, outer_product_mean, rms_norm, rotary, swiglu, top_k, transition and "
+    "triangle_multiplication. Of the attention found, \"biased\" has a bias that is more than a mask, \"gated\" counts "
+    "sigmoid gates on its way to the residual stream, \"attention_weights_out\" has weights that are read elsewhere, "
+    "\"tied_row_attention\" scores summed over rows, \"global_query\" a query from a mean.\n"
+    "\n"
     "In JSON: \"structures\" (how many of each were found), \"steps\", \"arena_bytes\", "
     "\"inner_peak_bytes\" (the most that one step needs of it beside inputs and outputs), \"weights_bytes\", "
     "\"plan_ms\".";

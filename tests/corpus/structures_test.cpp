@@ -13,8 +13,21 @@ namespace {
 constexpr uint64_t kNumMutations = 4;
 
 // Structures that an operator of the graph stands for.
-const std::vector<std::string> kCounted = {"attention", "gelu",   "layer_norm", "outer_product_mean",
-                                           "rms_norm",  "rotary", "swiglu"};
+const std::vector<std::string> kCounted = {"attention",
+                                           "attention_weights_out",
+                                           "biased",
+                                           "gated",
+                                           "gelu",
+                                           "global_query",
+                                           "layer_norm",
+                                           "outer_product_mean",
+                                           "rms_norm",
+                                           "rotary",
+                                           "swiglu",
+                                           "tied_row_attention",
+                                           "top_k",
+                                           "transition",
+                                           "triangle_multiplication"};
 
 // What case.json says a reader sees, of what is counted here. What it does not mention may be there (a head's GELU).
 std::map<std::string, int> wanted_structures(const CorpusCase& c) {
