@@ -13,8 +13,8 @@ struct RandomStructures {
 };
 
 // A few blocks, one behind the other, on activations (.., length, channels): norms, gated and residual projections, activations,
-// attention with scale, rotary embedding, cap, pair bias, masks, gate and weights as outputs, outer product means, each in one of the spellings that exporters and
-// authors have. Shapes are small and mostly odd. The same for the same seed.
+// attention (random_attention.h), outer product means, triangle multiplications, each in one of the spellings that exporters
+// and authors have. Shapes are small and mostly odd. The same for the same seed.
 RandomStructures random_structures(uint32_t seed);
 
 }  // namespace plica
