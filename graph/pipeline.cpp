@@ -14,7 +14,7 @@ bool has_gated_products(const PipelineOptions& options) {
   const bool stores_16_bits =
       precision == Precision::kBf16 || precision == Precision::kBf16Mixed || precision == Precision::kF16;
   return options.device == Device::kCuda && options.compute_capability / 10 == 9 && !options.save_memory &&
-         (stores_16_bits || precision == Precision::kTf32);
+         (stores_16_bits || precision == Precision::kTf32 || precision == Precision::kTf32x3);
 }
 
 // A norm inside would read the residual stream as the product's own type.

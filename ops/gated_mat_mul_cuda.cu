@@ -8,6 +8,7 @@ namespace {
 constexpr Kernel kKernels[] = {
     {.name = "wgmma",
      .declines = As<ops::GatedMatMul>::fn<cuda::gated_product_wgmma_declines>,
+     .prepare = As<ops::GatedMatMul>::fn<cuda::gated_product_wgmma_prepare>,
      .run = As<ops::GatedMatMul>::fn<cuda::run_gated_product_wgmma>},
     {.name = "rows",
      .declines = As<ops::GatedMatMul>::fn<cuda::rank_over_8<ops::GatedMatMul>>,

@@ -1,7 +1,6 @@
-#include "ops/cuda/gated_product.h"
-
 #include <optional>
 
+#include "ops/cuda/gated_product.h"
 #include "ops/cuda/gated_product_form.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
@@ -39,16 +38,14 @@ Operands operands_of(const KernelArgs& args) {
 const char* find_rows(const Operands& all, GatedProduct& p, Form& form) {
   const size_t rank = all.rank(), last = rank - 1;
   const AxisStrides of_a = strides_in(*all.in[Op::kA], rank), of_y = strides_in(*all.y, rank);
-  const auto strides_of = [&](size_t i) {
-    return all.in[i] != nullptr ? strides_in(*all.in[i], rank) : AxisStrides{};
-  };
+  const auto strides_of = [&](size_t i) { return all.in[i] != nullptr ? strides_in(*all.in[i], rank) : AxisStrides{}; };
   const AxisStrides of_b = strides_of(Op::kB), of_residual = strides_of(Op::kResidual);
   const auto leading = std::span<const int64_t>(all.y->shape).first(last);
   form.two_sources = all.in[Op::kB] != nullptr;
   form.channels_first = of_a[last] != 1 && p.depth > 1;
   form.transposed = of_y[last] != 1 && p.columns > 1;
-  const auto rows = make_layout<5>(
-      leading, {of_a, of_b, strides_of(Op::kMask), of_residual, form.transposed ? AxisStrides{} : of_y});
+  const auto rows =
+      make_layout<5>(leading, {of_a, of_b, strides_of(Op::kMask), of_residual, form.transposed ? AxisStrides{} : of_y});
   if (rows.rank > 1) return "rows of its operands do not lie one step apart";
   if (rows.count >= (int64_t{1} << 31) - gated::kUnitRows) return "2^31 rows";
   p.rows = rows.count;
@@ -98,8 +95,8 @@ const char* find_geometry(const Operands& all, GatedProduct& p, Form& form) {
 
 // Weights, biases and norms are read before what comes earlier is done.
 const char* constants_decline(const Case& c) {
-  for (const size_t i : {Op::kValue, Op::kGate, Op::kValueBias, Op::kGateBias, Op::kGamma, Op::kBeta, Op::kGateGamma,
-                         Op::kGateBeta}) {
+  for (const size_t i :
+       {Op::kValue, Op::kGate, Op::kValueBias, Op::kGateBias, Op::kGamma, Op::kBeta, Op::kGateGamma, Op::kGateBeta}) {
     if (!c.has(i)) continue;
     if (c.in[i].constant == nullptr) return "a weight is not known";
     if (c.in[i].type->shape.size() == 1 && c.in[i].type->shape[0] > 1 && strides_in(*c.in[i].type, 1)[0] != 1)
@@ -114,7 +111,8 @@ const char* gated_product_wgmma_declines(const Op&, const Case& c) {
   const DType dtype = c.out[0].type->dtype;
   if (c.device.compute_capability / 10 != 9) return "the device is not of compute capability 9";
   if (dtype == DType::kF64) return "f64";
-  if (dtype == DType::kF32 && c.precision != Precision::kTf32) return "tf32 is not asked for";
+  if (dtype == DType::kF32 && c.precision != Precision::kTf32 && c.precision != Precision::kTf32x3)
+    return "fp32 is strict";
   if (const char* why = over_rank(c)) return why;
   if (const char* why = constants_decline(c)) return why;
   for (const size_t i : {Op::kA, Op::kValue, Op::kGate, Op::kB, Op::kResidual})
@@ -123,6 +121,10 @@ const char* gated_product_wgmma_declines(const Op&, const Case& c) {
   GatedProduct p;
   Form form;
   return find_geometry(operands_of(c), p, form);
+}
+
+Result<KernelState> gated_product_wgmma_prepare(const Op&, const Case& c, ConstantStore&) {
+  return KernelState(std::make_shared<const bool>(c.precision == Precision::kTf32x3));
 }
 
 void run_gated_product_wgmma(const Op& op, const KernelArgs& args) {
@@ -142,8 +144,10 @@ void run_gated_product_wgmma(const Op& op, const KernelArgs& args) {
   switch (args.out[0].type.dtype) {
     case DType::kBF16: return gated::launch_bf16(p, form, args.stream);
     case DType::kF16: return gated::launch_f16(p, form, args.stream);
-    default: return gated::launch_tf32(p, form, args.stream);
+    default: break;
   }
+  const bool pairs = *static_cast<const bool*>(args.state);
+  pairs ? gated::launch_tf32x3(p, form, args.stream) : gated::launch_tf32(p, form, args.stream);
 }
 
 }  // namespace plica::cuda

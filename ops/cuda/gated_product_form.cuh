@@ -45,5 +45,6 @@ struct Form {
 void launch_bf16(const GatedProduct& p, const Form& form, void* stream);
 void launch_f16(const GatedProduct& p, const Form& form, void* stream);
 void launch_tf32(const GatedProduct& p, const Form& form, void* stream);
+void launch_tf32x3(const GatedProduct& p, const Form& form, void* stream);
 
 }  // namespace plica::cuda::gated

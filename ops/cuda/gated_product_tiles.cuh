@@ -14,19 +14,22 @@ constexpr int kChunk = 64;                       // columns of y that a warpgrou
 constexpr int kMostShared = 232448;              // bytes of a block
 
 // How a kernel is cut. A block holds the weights of its columns; each of its warpgroups, by itself, makes unit after unit.
-template <class T_, int kDepth_, int kGroups_, bool kTwo_, bool kFirst_, bool kTransposed_>
+template <class T_, int kDepth_, int kGroups_, bool kTwo_, bool kFirst_, bool kTransposed_, bool kPairs_>
 struct Tile {
   using T = T_;
+  static constexpr bool kPairs = kPairs_;             // fp32 as pairs of fp16 numbers, see split_weights
+  using Factor = std::conditional_t<kPairs, F16, T>;  // what products take
   static constexpr int kDepth = kDepth_, kGroups = kGroups_;
   static constexpr bool kTwo = kTwo_, kFirst = kFirst_, kTransposed = kTransposed_;  // see Form
-  static constexpr bool kWide = sizeof(T) == 4;                                      // tf32
+  static constexpr bool kWide = sizeof(T) == 4;                                      // fp32
   static constexpr int kThreads = kGroups * kGroupThreads;
-  static constexpr int kUnit = 16 / sizeof(T);                                    // elements of 16 bytes
-  static constexpr int kSlabs = kDepth * sizeof(T) / kLine, kSteps = 4 * kSlabs;  // of the depth: lines, products
-  static constexpr int kSlabBytes = 2 * kChunk * kLine, kChunkBytes = kSlabs * kSlabBytes;
+  static constexpr int kUnit = 16 / sizeof(T);  // elements of 16 bytes
+  static constexpr int kSteps = kDepth * sizeof(T) / 32, kProducts = kDepth * sizeof(Factor) / 32;  // of the depth
+  static constexpr int kSlabBytes = 2 * kChunk * kLine, kPartBytes = kProducts / 4 * kSlabBytes;
+  static constexpr int kChunkBytes = (kPairs ? 2 : 1) * kPartBytes;
   static constexpr int kSourceBytes = kUnitRows * kDepth * sizeof(T), kStageBytes = kUnitRows * kChunk * sizeof(T);
   static constexpr int kGroupBytes = (kTwo ? 2 : 1) * kSourceBytes + kStageBytes;
-  static constexpr int kBiasBytes = 2 * kChunk * sizeof(float), kNormBytes = 2 * kDepth * sizeof(float);
+  static constexpr int kBiasBytes = (kPairs ? 4 : 2) * kChunk * sizeof(float), kNormBytes = 2 * kDepth * sizeof(float);
   static constexpr int kOtherBytes = kGroups * kGroupBytes + (kTwo ? 2 : 1) * kNormBytes;
 
   static constexpr int kMostChunks = (kMostShared - kOtherBytes) / (kChunkBytes + kBiasBytes);
@@ -36,8 +39,8 @@ struct Tile {
   }
 };
 
-// In shared memory, in this order: weights of all chunks, then for each warpgroup its unit of a, that of b, and its stage; biases;
-// factors of norms. Addresses there.
+// In shared memory, in this order: weights of all chunks, then for each warpgroup its unit of a, that of b, and its stage; biases
+// of each chunk and, of pairs, scales behind them; factors of norms. Addresses there.
 struct Places {
   uint32_t weights, a, b, stage, biases, norms;
 };
@@ -104,6 +107,60 @@ __device__ void round_weights(const Places& at, int chunks) {
   }
 }
 
+// A power of two, and its inverse, that brings numbers up to `largest` into [0, 2^15).
+struct Scale {
+  float to, back;
+};
+__device__ inline Scale scale_for(float largest) {
+  const uint32_t exponent = __float_as_uint(largest) >> 23, to = min(127 + 127 + 14 - exponent, 253u);
+  return {__uint_as_float(to << 23), __uint_as_float((254 - to) << 23)};
+}
+
+// Two numbers, each as the sum of two of fp16, to 2^-22 where they are no less than 2^-14.
+struct HalfPairs {
+  uint32_t high, low;
+};
+__device__ inline HalfPairs split_pair(float first, float second, float scale) {
+  first *= scale, second *= scale;
+  const uint32_t high = narrow_pair<F16>(first, second);
+  const float2 near = widen_pair<F16>(high);
+  return {high, narrow_pair<F16>(first - near.x, second - near.y)};
+}
+
+// The weights of chunks as pairs: those of all high parts, then of all low ones; each row times a power of two, whose inverse
+// stands behind the biases as they do. In eights of the depth 0 4 1 5 2 6 3 7: so fragments of fp32 become those of fp16.
+template <class C>
+__device__ void split_weights(const GatedProduct& p, const Places& at, int first_column, int chunks) {
+  constexpr int kEights = C::kDepth / 8;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < chunks * 2 * kChunk * kEights; i += C::kThreads) {
+    const int eight = i % kEights, row = i / kEights % (2 * kChunk), chunk = i / kEights / (2 * kChunk);
+    const bool gates = row >= kChunk;
+    const int in_chunk = row % kChunk, column = first_column + chunk * kChunk + in_chunk;
+    const auto* from =
+        static_cast<const float*>(gates ? p.gate : p.value) + column * (gates ? p.gate_step : p.value_step) + eight * 8;
+    float4 v[2] = {};
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (column < p.columns && eight * 8 + half * 4 < p.depth)
+        v[half] = __ldg(reinterpret_cast<const float4*>(from) + half);
+    float largest = 0;
+#pragma unroll
+    for (const float4& x : v)
+      largest = fmaxf(largest, fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
+#pragma unroll
+    for (int other = 1; other < kEights; other *= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, other));
+    const Scale scale = scale_for(largest);
+    const HalfPairs pairs[4] = {split_pair(v[0].x, v[1].x, scale.to), split_pair(v[0].y, v[1].y, scale.to),
+                                split_pair(v[0].z, v[1].z, scale.to), split_pair(v[0].w, v[1].w, scale.to)};
+    const uint32_t to = at.weights + chunk * C::kChunkBytes + place_in_slabs(2 * kChunk, row, eight);
+    shared_at<uint4>(to) = {pairs[0].high, pairs[1].high, pairs[2].high, pairs[3].high};
+    shared_at<uint4>(to + C::kPartBytes) = {pairs[0].low, pairs[1].low, pairs[2].low, pairs[3].low};
+    const int place = in_chunk / 2 * 4 + (gates ? 2 : 0) + in_chunk % 2;
+    if (eight == 0) shared_at<float>(at.biases + chunk * C::kBiasBytes + (2 * kChunk + place) * 4) = scale.back;
+  }
+}
+
 // Biases as (chunk, pair of columns, two of the value and two of the gate), factors of norms as (source, gamma then beta, depth).
 template <class C>
 __device__ void bring_vectors(const GatedProduct& p, const Places& at, int first_column, int chunks) {
@@ -111,7 +168,8 @@ __device__ void bring_vectors(const GatedProduct& p, const Places& at, int first
   for (int i = threadIdx.x; i < chunks * 2 * kChunk; i += C::kThreads) {
     const int column = first_column + i / 4 * 2 + i % 2;
     const auto* from = static_cast<const T*>(i % 4 < 2 ? p.value_bias : p.gate_bias);
-    shared_at<float>(at.biases + i * 4) = from != nullptr && column < p.columns ? widen(from[column]) : 0.0f;
+    const uint32_t to = at.biases + i / (2 * kChunk) * C::kBiasBytes + i % (2 * kChunk) * 4;
+    shared_at<float>(to) = from != nullptr && column < p.columns ? widen(from[column]) : 0.0f;
   }
   for (int i = threadIdx.x; i < (C::kTwo ? 4 : 2) * C::kDepth; i += C::kThreads) {
     const int which = i / C::kDepth;

@@ -19,7 +19,7 @@ __device__ inline float inverse_near(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// Of x + bias, to 2^-21: more than tf32 and 16 bits hold.
+// Of x + bias, to 2^-21.
 __device__ inline float sigmoid_near(float x, float bias) {
   constexpr float kMinusLog2E = -1.44269504f;
   return inverse_near(1.0f + exp2_near(fmaf(x, kMinusLog2E, bias * kMinusLog2E)));
@@ -82,6 +82,8 @@ class Worker {
   struct Fragments {
     uint32_t a[C::kSteps][4], b[C::kTwo ? C::kSteps : 1][4];
     float mask[2];  // of the two rows
+    float a_scale[C::kPairs ? 2 : 1],
+        b_scale[C::kPairs && C::kTwo ? 2 : 1];  // what products of pairs are multiplied by
   };
   __device__ static int thread() { return threadIdx.x % kGroupThreads; }
   __device__ static int warp() { return thread() / kWarp; }
@@ -150,10 +152,35 @@ class Worker {
     if (p_.norm.gamma != nullptr) normalise(f.a, at_.norms, p_.norm.eps);
     if constexpr (C::kTwo)
       if (p_.gate_norm.gamma != nullptr) normalise(f.b, at_.norms + C::kNormBytes, p_.gate_norm.eps);
-    if constexpr (C::kWide) {
+    if constexpr (C::kPairs) {
+      split(f.a, f.a_scale);
+      if constexpr (C::kTwo) split(f.b, f.b_scale);
+    } else if constexpr (C::kWide) {
       round(f.a);
       if constexpr (C::kTwo) round(f.b);
     }
+  }
+  // Fragments of fp32 become those of fp16, of high parts and then of low ones; `back`: what undoes the scale of each row.
+  __device__ static void split(uint32_t (&f)[C::kSteps][4], float (&back)[2]) {
+    float to[2] = {};
+#pragma unroll
+    for (int i = 0; i < 4 * C::kSteps; ++i) to[i % 2] = fmaxf(to[i % 2], fabsf(__uint_as_float(f[i / 4][i % 4])));
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      to[r] = fmaxf(to[r], __shfl_xor_sync(~0u, to[r], 1));
+      const Scale scale = scale_for(fmaxf(to[r], __shfl_xor_sync(~0u, to[r], 2)));
+      to[r] = scale.to, back[r] = scale.back;
+    }
+    uint32_t parts[C::kSteps][4];
+#pragma unroll
+    for (int i = 0; i < 2 * C::kSteps; ++i) {
+      const int step = i / 2, r = i % 2;
+      const HalfPairs pairs = split_pair(__uint_as_float(f[step][r]), __uint_as_float(f[step][r + 2]), to[r]);
+      parts[step / 2][step % 2 * 2 + r] = pairs.high;
+      parts[C::kProducts + step / 2][step % 2 * 2 + r] = pairs.low;
+    }
+#pragma unroll
+    for (int i = 0; i < 4 * C::kSteps; ++i) f[i / 4][i % 4] = parts[i / 4][i % 4];
   }
   __device__ static void round(uint32_t (&f)[C::kSteps][4]) {
 #pragma unroll
@@ -218,17 +245,27 @@ class Worker {
   __device__ void multiply(const Fragments& f, int chunk, float (&sum)[kChunk]) const {
     const uint64_t weights = matrix_in_shared(at_.weights + chunk * C::kChunkBytes);
     fence_products();
+    if constexpr (C::kPairs) {
+      multiply_part(f, C::kProducts, weights, sum, false);
+      multiply_part(f, 0, weights + C::kPartBytes / 16, sum, true);
+    }
+    multiply_part(f, 0, weights, sum, C::kPairs);
+    commit_products();
+  }
+  // Fragments from `first` on times a part of the weights; added where `add`.
+  __device__ __forceinline__ void multiply_part(const Fragments& f, int first, uint64_t weights, float (&sum)[kChunk],
+                                                bool add) const {
+    using Factor = typename C::Factor;
 #pragma unroll
-    for (int k = 0; k < C::kSteps; ++k) {
+    for (int k = 0; k < C::kProducts; ++k) {
       const uint64_t values = weights + (k / 4 * C::kSlabBytes + k % 4 * 32) / 16, gates = values + kChunk * kLine / 16;
       if constexpr (C::kTwo) {
-        multiply_add<T>(reinterpret_cast<float(&)[32]>(sum[0]), f.a[k], values, k > 0);
-        multiply_add<T>(reinterpret_cast<float(&)[32]>(sum[32]), f.b[k], gates, k > 0);
+        multiply_add<Factor>(reinterpret_cast<float(&)[32]>(sum[0]), f.a[first + k], values, add || k > 0);
+        multiply_add<Factor>(reinterpret_cast<float(&)[32]>(sum[32]), f.b[first + k], gates, add || k > 0);
       } else {
-        multiply_add<T>(sum, f.a[k], values, k > 0);
+        multiply_add<Factor>(sum, f.a[first + k], values, add || k > 0);
       }
     }
-    commit_products();
   }
 
   // The first 32 sums become mask * (value + bias) * activation(gate + bias).
@@ -251,12 +288,23 @@ class Worker {
 #pragma unroll
     for (int j = 0; j < kChunk / 8; ++j) {
       const float4 bias = shared_at<float4>(biases + j * 64);
+      if constexpr (C::kPairs) scale_back(sum, f, j, shared_at<float4>(biases + 2 * kChunk * 4 + j * 64));
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float value = sum[j * 4 + i] + (i % 2 == 0 ? bias.x : bias.y);
         const float gate = activate(sum[kChunk / 2 + j * 4 + i], i % 2 == 0 ? bias.z : bias.w);
         sum[j * 4 + i] = value * f.mask[i / 2] * gate;
       }
+    }
+  }
+
+  // Values and gates of the j-th 8 columns, whose weights were scaled by what `of_weights` undoes.
+  __device__ static void scale_back(float (&sum)[kChunk], const Fragments& f, int j, float4 of_weights) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float of_gate = C::kTwo ? f.b_scale[C::kTwo ? i / 2 : 0] : f.a_scale[i / 2];
+      sum[j * 4 + i] *= f.a_scale[i / 2] * (i % 2 == 0 ? of_weights.x : of_weights.y);
+      sum[kChunk / 2 + j * 4 + i] *= of_gate * (i % 2 == 0 ? of_weights.z : of_weights.w);
     }
   }
 
@@ -405,7 +453,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int column_group = blockIdx.x % p.column_groups, first_chunk = column_group * p.chunks;
   const int chunks = min(p.chunks, (p.columns + kChunk - 1) / kChunk - first_chunk);
   const Worker<C> worker(p, y, at, first_chunk * kChunk, chunks);
-  bring_weights<C>(p, at, first_chunk * kChunk, chunks);
+  if constexpr (C::kPairs)
+    split_weights<C>(p, at, first_chunk * kChunk, chunks);
+  else
+    bring_weights<C>(p, at, first_chunk * kChunk, chunks);
   commit_copies();
   bring_vectors<C>(p, at, first_chunk * kChunk, chunks);
   wait_for_earlier();
@@ -413,7 +464,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (unit * kUnitRows < p.rows) worker.bring(unit);
   commit_copies();
   wait_for_copies<1>();
-  if constexpr (C::kWide) round_weights<C>(at, chunks);
+  if constexpr (C::kWide && !C::kPairs) round_weights<C>(at, chunks);
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // products see what copies brought
   __syncthreads();
   worker.run(unit, int64_t{gridDim.x / p.column_groups} * C::kGroups);
@@ -463,21 +514,21 @@ void launch(GatedProduct p, cudaStream_t stream) {
                p, y);
 }
 
-template <class T, int kDepth>
+template <class T, int kDepth, bool kPairs>
 void launch_depth(const GatedProduct& p, const Form& form, cudaStream_t stream) {
   constexpr int kGroups = sizeof(T) == 4 ? 2 : 4, kGroupsOfTwo = sizeof(T) == 4 ? 2 : 3;
   if (form.two_sources) {
-    if (form.channels_first) return launch<Tile<T, kDepth, kGroupsOfTwo, true, true, false>>(p, stream);
-    return launch<Tile<T, kDepth, kGroupsOfTwo, true, false, false>>(p, stream);
+    if (form.channels_first) return launch<Tile<T, kDepth, kGroupsOfTwo, true, true, false, kPairs>>(p, stream);
+    return launch<Tile<T, kDepth, kGroupsOfTwo, true, false, false, kPairs>>(p, stream);
   }
-  if (form.transposed) return launch<Tile<T, kDepth, kGroups, false, false, true>>(p, stream);
-  launch<Tile<T, kDepth, kGroups, false, false, false>>(p, stream);
+  if (form.transposed) return launch<Tile<T, kDepth, kGroups, false, false, true, kPairs>>(p, stream);
+  launch<Tile<T, kDepth, kGroups, false, false, false, kPairs>>(p, stream);
 }
 
-template <class T>
+template <class T, bool kPairs = false>
 void launch_type(const GatedProduct& p, const Form& form, void* stream) {
-  if (form.depth == 64) return launch_depth<T, 64>(p, form, static_cast<cudaStream_t>(stream));
-  launch_depth<T, 128>(p, form, static_cast<cudaStream_t>(stream));
+  if (form.depth == 64) return launch_depth<T, 64, kPairs>(p, form, static_cast<cudaStream_t>(stream));
+  launch_depth<T, 128, kPairs>(p, form, static_cast<cudaStream_t>(stream));
 }
 
 }  // namespace plica::cuda::gated

@@ -76,7 +76,8 @@ TEST(Pipeline, FormsGatedProductsWhereTheyHaveAFastKernel) {
   PipelineOptions options = verified();
   options.device = Device::kCuda;
   for (const int compute_capability : {80, 90})
-    for (const Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16, Precision::kBf16Mixed}) {
+    for (const Precision precision :
+         {Precision::kF32, Precision::kTf32, Precision::kTf32x3, Precision::kBf16, Precision::kBf16Mixed}) {
       auto graph = parse_graph(kTriangleMultiplication);
       ASSERT_TRUE(graph) << to_string(graph.error());
       options.precision = precision;
