@@ -2,6 +2,7 @@
 #include "ops/cuda/product.h"
 #include "ops/cuda/product_fma.h"
 #include "ops/cuda/product_parts.h"
+#include "ops/cuda/product_split.h"
 #include "ops/cuda/product_thin.h"
 #include "ops/cuda/product_tile.h"
 #include "ops/cuda/product_wgmma.h"
@@ -223,6 +224,10 @@ constexpr Kernel kKernels[] = {
      .prepare = As<ops::MatMul>::fn<cuda::product_wgmma_prepare>,
      .run = As<ops::MatMul>::fn<cuda::run_product_wgmma>,
      .in_place = 1u << 4},
+    {.name = "wgmma_split",
+     .declines = As<ops::MatMul>::fn<cuda::product_split_declines>,
+     .prepare = As<ops::MatMul>::fn<cuda::product_split_prepare>,
+     .run = As<ops::MatMul>::fn<cuda::run_product_split>},
     {.name = "cublaslt",
      .declines = As<ops::MatMul>::fn<declines_whole>,
      .scratch_bytes = As<ops::MatMul>::fn<scratch_cublaslt>,

@@ -97,6 +97,24 @@ TEST(CudaKernels, ProductsOfEveryPrecision) {
   expect_kernels_agree(table);
 }
 
+// Both matrices in rows and in columns, of sizes that fill no tile, with batches, one matrix for all of them, and an epilogue.
+TEST(CudaKernels, SplitProducts) {
+  using ops::Activation;
+  OpTable table{.op = "MatMul", .every_kernel = false};
+  const auto add = [&](const char* name, ops::MatMul op, std::vector<OperandSpec> in) {
+    table.cases.push_back({name, op, std::move(in), {DType::kF32}, 1, Precision::kTf32x3});
+  };
+  const Layout columns = Layout::kTransposed;
+  add("rows by columns", {}, {{{70, 132, 100}}, {{70, 100, 68}, columns}});
+  add("rows by rows", {.alpha = 0.5}, {{{70, 60, 44}}, {{70, 44, 36}}});
+  add("columns by columns", {}, {{{70, 60, 72}, columns}, {{70, 72, 36}, columns}});
+  add("columns by rows", {}, {{{66, 60, 72}, columns}, {{66, 72, 136}}});
+  add("one matrix for all", {}, {{{9000, 64}}, {{64, 72}}});
+  add("whole epilogue", {.activation = Activation::kGelu, .gate_sigmoid = true},
+      {{{2, 4300, 96}}, {{96, 136}}, {{136}}, {{2, 4300, 136}}, {{2, 4300, 136}}});
+  expect_kernels_agree(table);
+}
+
 // Tiles of both heights by one, two and four blocks, some with more stages than are held at once.
 TEST(CudaKernels, ProductsOfFewRows) {
   const ops::MatMul plain, gelu{.alpha = 0.5, .activation = ops::Activation::kGelu};
