@@ -8,6 +8,7 @@
 #include "ops/cuda/attention_mma_modes.cuh"
 #include "ops/cuda/attention_terms.cuh"
 #include "ops/cuda/attention_weigh.cuh"
+#include "ops/cuda/early_launch.cuh"
 
 // The kernel `mma`: attention on tensor cores by instructions that sm_80 and all that came later have. Its code is kept small: what does not
 // fit the caches of instructions costs more than what it saves.
@@ -269,7 +270,7 @@ struct Rows {
   int warp_row;
   int begin[2] = {}, end[2] = {static_cast<int>(shape.keys), static_cast<int>(shape.keys)};
   bool scales = p.bias != nullptr || shape.mask != MaskKind::kNone;  // before the exponent
-  float scale = scales ? 1.0f : shape.scale;  // that is left
+  float scale = scales ? 1.0f : shape.scale;                         // that is left
 
   // Also the range of a whole block, which was empty before.
   __device__ void find_ranges(Block<C>& whole) {
@@ -364,8 +365,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   T* const stages = queries + C::kHeads * C::kQueryElements;
   T* const bias_tiles = stages + 2 * C::kStageElements;
   const bool narrows = shape.causal || p.segments != nullptr;
-  check_segments(shape, p);
   find_block(block, shape, launch, narrows);
+  wait_for_earlier();
+  check_segments(shape, p);
   __syncthreads();
   const int warp = threadIdx.x / kWarp;
   Rows<C> rows{shape, p, block, block.first_query + warp * 16};
@@ -423,7 +425,7 @@ void launch_mma(const Shape& shape, const KernelArgs& args) {
   const int64_t blocks = shape.heads.count / shape.sharing * launch.groups * launch.query_tiles;
   const size_t bytes = C::shared_bytes(p.bias != nullptr);
   cudaFuncSetAttribute(mma<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  mma<C><<<blocks_for(blocks, 1), C::kThreads, bytes, stream_of(args)>>>(shape, p, launch);
+  launch_early({dim3(blocks_for(blocks, 1)), C::kThreads, bytes, stream_of(args)}, mma<C>, shape, p, launch);
 }
 
 // The smallest width that holds q, k and v; several heads a block where they share bias and enough blocks remain.
