@@ -89,6 +89,9 @@ const char* find_geometry(const Operands& all, GatedProduct& p, Form& form) {
   for (const int64_t step : {p.a_step, p.b_step, p.value_step, p.gate_step, p.y_step, p.residual_step})
     if (step % unit != 0) return "rows are no whole vectors of 16 bytes";
   if (form.channels_first && p.rows % unit != 0) return "rows are no whole vectors of 16 bytes";
+  if (p.value_step < p.depth || p.gate_step < p.depth) return "rows of weights overlap";
+  if (p.rows > 1 && (p.a_step < (form.channels_first ? p.rows : p.depth) || (form.two_sources && p.b_step < p.depth)))
+    return "rows of a or b overlap";
   p.vectors = p.batch_rows % unit == 0 && p.y_batch % unit == 0 && p.y_channel % unit == 0;
   return nullptr;
 }

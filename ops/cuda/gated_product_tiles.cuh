@@ -22,6 +22,7 @@ struct Tile {
   static constexpr int kDepth = kDepth_, kGroups = kGroups_;
   static constexpr bool kTwo = kTwo_, kFirst = kFirst_, kTransposed = kTransposed_;  // see Form
   static constexpr bool kWide = sizeof(T) == 4;                                      // fp32
+  static constexpr bool kBoxes = !kWide;  // tensor copies bring rows and weights
   static constexpr int kThreads = kGroups * kGroupThreads;
   static constexpr int kUnit = 16 / sizeof(T);  // elements of 16 bytes
   static constexpr int kSteps = kDepth * sizeof(T) / 32, kProducts = kDepth * sizeof(Factor) / 32;  // of the depth
@@ -29,20 +30,21 @@ struct Tile {
   static constexpr int kChunkBytes = (kPairs ? 2 : 1) * kPartBytes;
   static constexpr int kSourceBytes = kUnitRows * kDepth * sizeof(T), kStageBytes = kUnitRows * kChunk * sizeof(T);
   static constexpr int kGroupBytes = (kTwo ? 2 : 1) * kSourceBytes + kStageBytes;
-  static constexpr int kBiasBytes = (kPairs ? 4 : 2) * kChunk * sizeof(float), kNormBytes = 2 * kDepth * sizeof(float);
-  static constexpr int kOtherBytes = kGroups * kGroupBytes + (kTwo ? 2 : 1) * kNormBytes;
+  static constexpr int kBiasBytes = (kPairs ? 4 : 2) * kChunk * sizeof(float), kNormBytes = 2 * kDepth * sizeof(T);
+  static constexpr int kBarrierBytes = kBoxes ? 128 : 0;
+  static constexpr int kOtherBytes = kGroups * kGroupBytes + (kTwo ? 2 : 1) * kNormBytes + kBarrierBytes;
 
   static constexpr int kMostChunks = (kMostShared - kOtherBytes) / (kChunkBytes + kBiasBytes);
-  static_assert(kMostChunks > 0);
+  static_assert(kMostChunks > 0 && (!kBoxes || (kGroups + kMostChunks) * 8 <= kBarrierBytes));
   static size_t shared_bytes(int chunks) {
     return static_cast<size_t>(chunks * (kChunkBytes + kBiasBytes) + kOtherBytes);
   }
 };
 
 // In shared memory, in this order: weights of all chunks, then for each warpgroup its unit of a, that of b, and its stage; biases
-// of each chunk and, of pairs, scales behind them; factors of norms. Addresses there.
+// of each chunk and, of pairs, scales behind them; factors of norms; barriers of each warpgroup's unit, of each chunk. Addresses there.
 struct Places {
-  uint32_t weights, a, b, stage, biases, norms;
+  uint32_t weights, a, b, stage, biases, norms, unit_ready, chunks_ready;
 };
 
 template <class C>
@@ -56,6 +58,8 @@ __device__ Places find_places(int chunks) {
   at.stage = at.a + (C::kTwo ? 2 : 1) * C::kSourceBytes;
   at.biases = groups + C::kGroups * C::kGroupBytes;
   at.norms = at.biases + chunks * C::kBiasBytes;
+  at.unit_ready = at.norms + (C::kTwo ? 2 : 1) * C::kNormBytes + threadIdx.x / kGroupThreads * 8;
+  at.chunks_ready = at.norms + (C::kTwo ? 2 : 1) * C::kNormBytes + C::kGroups * 8;
   return at;
 }
 
@@ -162,20 +166,24 @@ __device__ void split_weights(const GatedProduct& p, const Places& at, int first
 }
 
 // Biases as (chunk, pair of columns, two of the value and two of the gate), factors of norms as (source, gamma then beta, depth).
+// With boxes not by the first warps, which wait for what comes earlier.
 template <class C>
 __device__ void bring_vectors(const GatedProduct& p, const Places& at, int first_column, int chunks) {
   using T = typename C::T;
-  for (int i = threadIdx.x; i < chunks * 2 * kChunk; i += C::kThreads) {
+  constexpr int kWaiting = C::kBoxes ? kWarp : 0, kBringers = C::kThreads - C::kGroups * kWaiting;
+  if (static_cast<int>(threadIdx.x) % kGroupThreads < kWaiting) return;
+  const int bringer = threadIdx.x - (threadIdx.x / kGroupThreads + 1) * kWaiting;
+  for (int i = bringer; i < chunks * 2 * kChunk; i += kBringers) {
     const int column = first_column + i / 4 * 2 + i % 2;
     const auto* from = static_cast<const T*>(i % 4 < 2 ? p.value_bias : p.gate_bias);
     const uint32_t to = at.biases + i / (2 * kChunk) * C::kBiasBytes + i % (2 * kChunk) * 4;
     shared_at<float>(to) = from != nullptr && column < p.columns ? widen(from[column]) : 0.0f;
   }
-  for (int i = threadIdx.x; i < (C::kTwo ? 4 : 2) * C::kDepth; i += C::kThreads) {
+  for (int i = bringer; i < (C::kTwo ? 4 : 2) * C::kDepth; i += kBringers) {
     const int which = i / C::kDepth;
     const Norm& norm = which < 2 ? p.norm : p.gate_norm;
     const auto* from = static_cast<const T*>(which % 2 == 0 ? norm.gamma : norm.beta);
-    shared_at<float>(at.norms + i * 4) = norm.gamma != nullptr && from != nullptr ? widen(from[i % C::kDepth]) : 0.0f;
+    shared_at<T>(at.norms + i * sizeof(T)) = norm.gamma != nullptr && from != nullptr ? from[i % C::kDepth] : T{};
   }
 }
 

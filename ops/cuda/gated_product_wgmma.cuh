@@ -2,10 +2,12 @@
 #pragma once
 
 #include "ops/cuda/early_launch.cuh"
+#include "ops/cuda/gated_product_boxes.cuh"
 #include "ops/cuda/gated_product_tiles.cuh"
 #include "ops/cuda/raw_pack.cuh"
 #include "ops/cuda/wgmma.cuh"
 #include "runtime/device/cuda_driver.h"
+#include "runtime/device/cuda_status.h"
 
 namespace plica::cuda::gated {
 
@@ -17,6 +19,11 @@ __device__ inline float exp2_near(float x) {
 __device__ inline float inverse_near(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ inline float inverse_root_near(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 // Of x + bias, to 2^-21.
@@ -31,12 +38,18 @@ class Worker {
  public:
   using T = typename C::T;
 
-  __device__ Worker(const GatedProduct& p, const CUtensorMap& y, const Places& at, int first_column, int chunks)
-      : p_(p), y_(y), at_(at), first_column_(first_column), chunks_(chunks) {}
+  __device__ Worker(const GatedProduct& p, const Maps& maps, const Places& at, int first_column, int chunks)
+      : p_(p), maps_(maps), at_(at), first_column_(first_column), chunks_(chunks) {}
+
+  __device__ bool has(int64_t unit) const { return unit * kUnitRows < p_.rows; }
 
   // Begins to bring a unit of rows.
   __device__ void bring(int64_t unit) const {
     const int64_t first = unit * kUnitRows;
+    if constexpr (C::kBoxes) {
+      if (thread() == 0) bring_boxes(static_cast<int>(first));
+      return;
+    }
     if constexpr (C::kFirst)
       bring_channels(first);
     else
@@ -46,17 +59,25 @@ class Worker {
 
   // Makes every step-th unit from `unit` on, which is on its way.
   __device__ void run(int64_t unit, int64_t step) const {
+    uint32_t phase = 0;
 #pragma unroll 1
-    for (; unit * kUnitRows < p_.rows; unit += step) {
+    for (; has(unit); unit += step, phase ^= 1) {
       Fragments f;
+      if constexpr (C::kBoxes) {
+        wait_barrier(&shared_at<uint64_t>(at_.unit_ready), phase);
+      } else {
+        wait_for_copies<0>();
+        sync();
+      }
       take(f, unit);
       sync();
-      if ((unit + step) * kUnitRows < p_.rows) bring(unit + step);
-      commit_copies();
+      if (has(unit + step)) bring(unit + step);
+      if constexpr (!C::kBoxes) commit_copies();
       prepare(f);
 #pragma unroll 1
       for (int chunk = 0; chunk < chunks_; ++chunk) {
         float sum[kChunk];
+        if constexpr (C::kBoxes) wait_barrier(&shared_at<uint64_t>(at_.chunks_ready + chunk * 8), 0);
         multiply(f, chunk, sum);
         expect_residual(unit, chunk);
         wait_for_products<0>();
@@ -75,7 +96,7 @@ class Worker {
           store_rows(unit, chunk);
       }
     }
-    if (thread() == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    if (thread() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
   }
 
  private:
@@ -93,6 +114,14 @@ class Worker {
     asm volatile("bar.sync %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x) / kGroupThreads) : "memory");
   }
 
+  __device__ void bring_boxes(int row) const {
+    arrive_expecting(&shared_at<uint64_t>(at_.unit_ready), (C::kTwo ? 2 : 1) * C::kSourceBytes);
+    if constexpr (C::kFirst)
+      bring_box(at_.a, maps_.a, row, 0, at_.unit_ready);
+    else
+      bring_lines<C>(at_.a, maps_.a, row, at_.unit_ready, kUnitRows * kLine);
+    if constexpr (C::kTwo) bring_lines<C>(at_.b, maps_.b, row, at_.unit_ready, kUnitRows * kLine);
+  }
   __device__ void bring_rows(uint32_t to, const void* from, int64_t step, int64_t first) const {
     constexpr int kUnits = C::kDepth / C::kUnit;
 #pragma unroll
@@ -115,8 +144,6 @@ class Worker {
   }
 
   __device__ void take(Fragments& f, int64_t unit) const {
-    wait_for_copies<0>();
-    sync();
     if constexpr (C::kFirst)
       take_channels(f.a);
     else
@@ -219,24 +246,25 @@ class Worker {
       if constexpr (!C::kWide) scale[i % 2] += (v.y - mean[i % 2]) * (v.y - mean[i % 2]);
     }
 #pragma unroll
-    for (float& s : scale) s = 1.0f / sqrtf(add_lanes(s) * (1.0f / C::kDepth) + eps);
-    constexpr int kPair = C::kWide ? 1 : 2;  // values of a register
+    for (float& s : scale) {
+      s = add_lanes(s) * (1.0f / C::kDepth) + eps;
+      s = C::kWide ? 1.0f / sqrtf(s) : inverse_root_near(s);
+    }
+    const float shift[2] = {-mean[0] * scale[0], -mean[1] * scale[1]};
 #pragma unroll
     for (int i = 0; i < 2 * C::kSteps; ++i) {
-      const uint32_t at = factors + (i * 4 + lane() % 4) * kPair * 4;
-      float gamma[2], beta[2];
-#pragma unroll
-      for (int v = 0; v < kPair; ++v)
-        gamma[v] = shared_at<float>(at + v * 4), beta[v] = shared_at<float>(at + (C::kDepth + v) * 4);
+      const uint32_t at = factors + (i * 4 + lane() % 4) * 4;
+      const float2 gamma = values_of(shared_at<uint32_t>(at));
+      const float2 beta = values_of(shared_at<uint32_t>(at + C::kDepth * sizeof(T)));
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         uint32_t& bits = f[i / 2][i % 2 * 2 + r];
         const float2 v = values_of(bits);
-        const float first = (v.x - mean[r]) * scale[r] * gamma[0] + beta[0];
         if constexpr (C::kWide)
-          bits = __float_as_uint(first);
+          bits = __float_as_uint((v.x - mean[r]) * scale[r] * gamma.x + beta.x);
         else
-          bits = narrow_pair<T>(first, (v.y - mean[r]) * scale[r] * gamma[1] + beta[1]);
+          bits = narrow_pair<T>(fmaf(fmaf(v.x, scale[r], shift[r]), gamma.x, beta.x),
+                                fmaf(fmaf(v.y, scale[r], shift[r]), gamma.y, beta.y));
       }
     }
   }
@@ -272,7 +300,9 @@ class Worker {
   __device__ void gate(float (&sum)[kChunk], const Fragments& f, int chunk) const {
     using ops::Activation;
     switch (p_.activation) {
-      case Activation::kSigmoid: return gate_by(sum, f, chunk, [](float g, float b) { return sigmoid_near(g, b); });
+      case Activation::kSigmoid:
+        if constexpr (!C::kWide) return gate_by_sigmoids(sum, f, chunk);
+        return gate_by(sum, f, chunk, [](float g, float b) { return sigmoid_near(g, b); });
       case Activation::kSilu:
         return gate_by(sum, f, chunk, [](float g, float b) { return (g + b) * sigmoid_near(g, b); });
       case Activation::kRelu: return gate_by(sum, f, chunk, [](float g, float b) { return relu(g + b); });
@@ -294,6 +324,26 @@ class Worker {
         const float value = sum[j * 4 + i] + (i % 2 == 0 ? bias.x : bias.y);
         const float gate = activate(sum[kChunk / 2 + j * 4 + i], i % 2 == 0 ? bias.z : bias.w);
         sum[j * 4 + i] = value * f.mask[i / 2] * gate;
+      }
+    }
+  }
+
+  // Two sigmoids by one inverse; below 2^-60 they stay there.
+  __device__ __forceinline__ void gate_by_sigmoids(float (&sum)[kChunk], const Fragments& f, int chunk) const {
+    constexpr float kMinusLog2E = -1.44269504f, kMost = 60.0f;
+    const uint32_t biases = at_.biases + chunk * C::kBiasBytes + lane() % 4 * 16;
+#pragma unroll
+    for (int j = 0; j < kChunk / 8; ++j) {
+      const float4 bias = shared_at<float4>(biases + j * 64);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float* const value = sum + j * 4 + r * 2;
+        const float* const gate = value + kChunk / 2;
+        const float first = 1.0f + exp2_near(fminf(fmaf(gate[0], kMinusLog2E, bias.z * kMinusLog2E), kMost));
+        const float second = 1.0f + exp2_near(fminf(fmaf(gate[1], kMinusLog2E, bias.w * kMinusLog2E), kMost));
+        const float inverse = f.mask[r] * inverse_near(first * second);
+        value[0] = (value[0] + bias.x) * (inverse * second);
+        value[1] = (value[1] + bias.y) * (inverse * first);
       }
     }
   }
@@ -381,7 +431,7 @@ class Worker {
 #pragma unroll
     for (int part = 0; part < C::kStageBytes / (kUnitRows * kLine); ++part) {
       const int inner = part * (kLine / static_cast<int>(sizeof(T)));
-      asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&y_),
+      asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps_.y),
                    "r"((C::kTransposed ? row : column) + inner), "r"(C::kTransposed ? column : row), "r"(batch),
                    "r"(at_.stage + part * kUnitRows * kLine)
                    : "memory");
@@ -436,37 +486,60 @@ class Worker {
   }
 
   const GatedProduct& p_;
-  const CUtensorMap& y_;
+  const Maps& maps_;
   const Places& at_;
   const int first_column_, chunks_;
 };
 
+// One thread of each warpgroup begins to bring its first unit, that of the first one all weights: a few chunks of them, which the
+// first products take, before it waits for what comes earlier.
+template <class C>
+__device__ void begin_boxes(const Worker<C>& worker, const Maps& maps, const Places& at, int first_column, int chunks,
+                            int64_t unit) {
+  constexpr int kAhead = 2;
+  init_barrier(&shared_at<uint64_t>(at.unit_ready), 1);
+  if (threadIdx.x == 0)
+    for (int chunk = 0; chunk < chunks; ++chunk) init_barrier(&shared_at<uint64_t>(at.chunks_ready + chunk * 8), 1);
+  fence_barrier_init();
+  if (threadIdx.x == 0) bring_chunks<C>(maps, at, first_column, 0, min(chunks, kAhead));
+  wait_for_earlier();
+  if (worker.has(unit)) worker.bring(unit);
+  if (threadIdx.x == 0) bring_chunks<C>(maps, at, first_column, kAhead, chunks);
+}
+
 // A block multiplies units of 64 rows by the weights of its columns, which stay in shared memory. Each warpgroup, by itself:
-// rows come by cp.async while those before are multiplied, are normalised as fragments in registers, times 64 columns
+// rows come while those before are multiplied, are normalised as fragments in registers, times 64 columns
 // of values and of gates; what that makes leaves through a stage in shared memory. 128 threads a warpgroup; shared memory:
 // Tile::shared_bytes.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
-    gated_product(const __grid_constant__ GatedProduct p, const __grid_constant__ CUtensorMap y) {
+    gated_product(const __grid_constant__ GatedProduct p, const __grid_constant__ Maps maps) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   const Places at = find_places<C>(p.chunks);
   const int column_group = blockIdx.x % p.column_groups, first_chunk = column_group * p.chunks;
   const int chunks = min(p.chunks, (p.columns + kChunk - 1) / kChunk - first_chunk);
-  const Worker<C> worker(p, y, at, first_chunk * kChunk, chunks);
-  if constexpr (C::kPairs)
-    split_weights<C>(p, at, first_chunk * kChunk, chunks);
-  else
-    bring_weights<C>(p, at, first_chunk * kChunk, chunks);
-  commit_copies();
-  bring_vectors<C>(p, at, first_chunk * kChunk, chunks);
-  wait_for_earlier();
+  const Worker<C> worker(p, maps, at, first_chunk * kChunk, chunks);
   const int64_t unit = int64_t{blockIdx.x / p.column_groups} * C::kGroups + threadIdx.x / kGroupThreads;
-  if (unit * kUnitRows < p.rows) worker.bring(unit);
-  commit_copies();
-  wait_for_copies<1>();
-  if constexpr (C::kWide && !C::kPairs) round_weights<C>(at, chunks);
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // products see what copies brought
-  __syncthreads();
+  if constexpr (C::kBoxes) {
+    if (threadIdx.x % kGroupThreads == 0) begin_boxes<C>(worker, maps, at, first_chunk * kChunk, chunks, unit);
+    bring_vectors<C>(p, at, first_chunk * kChunk, chunks);
+    __syncthreads();
+    wait_for_earlier();
+  } else {
+    if constexpr (C::kPairs)
+      split_weights<C>(p, at, first_chunk * kChunk, chunks);
+    else
+      bring_weights<C>(p, at, first_chunk * kChunk, chunks);
+    commit_copies();
+    bring_vectors<C>(p, at, first_chunk * kChunk, chunks);
+    wait_for_earlier();
+    if (worker.has(unit)) worker.bring(unit);
+    commit_copies();
+    wait_for_copies<1>();
+    if constexpr (!C::kPairs) round_weights<C>(at, chunks);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // products see what copies brought
+    __syncthreads();
+  }
   worker.run(unit, int64_t{gridDim.x / p.column_groups} * C::kGroups);
 #endif
 }
@@ -507,11 +580,14 @@ void launch(GatedProduct p, cudaStream_t stream) {
   const int64_t blocks = ceil_div(p.rows, int64_t{kUnitRows} * C::kGroups);
   const int64_t at_once = std::clamp<int64_t>(processors / p.column_groups, 1, blocks);
   const size_t bytes = C::shared_bytes(p.chunks);
-  CUtensorMap y{};
-  p.tiles = describe_tiles<C>(p, y);
+  Maps maps{};
+  p.tiles = describe_tiles<C>(p, maps.y);
+  if constexpr (C::kBoxes)
+    if (!describe_boxes<C>(p, maps))
+      return note_launch_error("describing a gated product's operands for tensor copies");
   cudaFuncSetAttribute(gated_product<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
   launch_early({dim3(static_cast<unsigned>(at_once * p.column_groups)), C::kThreads, bytes, stream}, gated_product<C>,
-               p, y);
+               p, maps);
 }
 
 template <class T, int kDepth, bool kPairs>
