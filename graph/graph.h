@@ -51,6 +51,10 @@ class Graph {
   // Of the outputs those of these indices stay, in this order; what nobody uses then goes.
   void select_outputs(std::span<const size_t> indices);
 
+  // What the file spelled out and no node tells any more: a branch that was taken, a table that was looked up at once.
+  void note(std::string structure) { noted_.push_back(std::move(structure)); }
+  std::span<const std::string> noted() const { return noted_; }
+
   // All uses of `from`, graph outputs too, become uses of `to` (same dtype and shape). `from` keeps its producer.
   void replace_uses(ValueId from, ValueId to);
   void set_input(NodeId node, size_t input_idx, ValueId value);
@@ -88,6 +92,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_, outputs_;
   std::vector<std::string> output_names_;
+  std::vector<std::string> noted_;
 };
 
 }  // namespace plica

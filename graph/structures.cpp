@@ -1,5 +1,6 @@
 #include "graph/structures.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "ops/gated_mat_mul.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
+#include "runtime/core/dtype.h"
 
 namespace plica {
 namespace {
@@ -49,6 +51,22 @@ int num_swiglus(const Node& node) {
   return node.attrs.as<ops::MatMul>().activation == ops::Activation::kSilu && node.inputs[3] != kNone;
 }
 
+// Whether an element-wise node clips differences of two integers: of places, which a one-hot or a table takes further.
+bool is_relative_position(const Graph& graph, const Node& node) {
+  if (node.op != &map_op || !is_integer(graph.type(node.outputs[0]).dtype)) return false;
+  const ops::Program& program = node.attrs.as<ops::Map>().program;
+  const auto has = [&](ops::Fn fn) {
+    return std::any_of(program.instructions.begin(), program.instructions.end(),
+                       [&](const ops::Instruction& i) { return i.fn == fn; });
+  };
+  const bool has_difference =
+      std::any_of(program.instructions.begin(), program.instructions.end(), [&](const ops::Instruction& i) {
+        const auto is_input = [&](int16_t reg) { return reg >= 0 && reg < program.num_inputs; };
+        return i.fn == ops::Fn::kSub && is_input(i.a) && is_input(i.b);
+      });
+  return has_difference && has(ops::Fn::kMin) && has(ops::Fn::kMax);
+}
+
 // Layer norms inside gated products, by what they normalise: several may do the same one.
 using InnerNorms = std::set<std::pair<ValueId, std::string>>;
 
@@ -81,6 +99,7 @@ void count_attention_kinds(const Graph& graph, NodeId id, StructureSums& sums) {
 
 StructureSums count_structures(const Graph& graph) {
   StructureSums sums;
+  for (const std::string& name : graph.noted()) add(sums, name, 1);
   InnerNorms norms;
   for (NodeId id : graph.order()) {
     const Node& node = graph.node(id);
@@ -90,6 +109,7 @@ StructureSums count_structures(const Graph& graph) {
       sums[std::string(name)] += count;
       if (name == "attention") count_attention_kinds(graph, id, sums);
     }
+    add(sums, "relative_position", is_relative_position(graph, node));
     add(sums, "swiglu", num_swiglus(node));
     add(sums, "transition", ends_transition(graph, id));
     add(sums, "triangle_multiplication", is_triangle_multiplication(graph, id));

@@ -50,6 +50,8 @@ class Emitter {
   Result<Id> mat_mul(Result<Id> a, Result<Id> b);  // of ranks 2 or more
   Result<Id> swap_last(Result<Id> x);              // x with its last two axes swapped
 
+  void note(std::string structure) { graph_.note(std::move(structure)); }
+
   Id constant(Tensor tensor) { return graph_.add_constant(make_constant(std::move(tensor))); }
   Result<Id> scalar(double value, DType dtype);
   Result<Id> scalar_like(double value, Result<Id> x);  // of x's dtype

@@ -25,6 +25,7 @@ class Mutation {
     PLICA_CHECK(add_nodes());
     for (size_t i = 0; i < from_.outputs().size(); ++i)
       to_.add_output(from_.output_name(i), to_of_[static_cast<size_t>(from_.outputs()[i])]);
+    for (const std::string& structure : from_.noted()) to_.note(structure);
     return std::move(to_);
   }
 

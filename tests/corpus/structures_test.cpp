@@ -12,15 +12,19 @@ namespace {
 
 constexpr uint64_t kNumMutations = 4;
 
-// Structures that an operator of the graph stands for.
+// All that case.json counts but what it says in words ("looks_like", "masked", "scale").
 const std::vector<std::string> kCounted = {"attention",
                                            "attention_weights_out",
                                            "biased",
+                                           "embedding",
                                            "gated",
                                            "gelu",
+                                           "if",
                                            "global_query",
                                            "layer_norm",
                                            "outer_product_mean",
+                                           "relative_position",
+                                           "relative_position_bias",
                                            "rms_norm",
                                            "rotary",
                                            "swiglu",

@@ -47,5 +47,23 @@ TEST(Structures, ASiluThatMultipliesIsASwiglu) {
               ElementsAre(Pair("swiglu", 1)));
 }
 
+TEST(Structures, ClippedDifferencesOfIntegersAreRelativePositions) {
+  const auto of = [](const std::string& type, const std::string& program) {
+    return counted("input a: " + type + " 4x1\ninput b: " + type + " 1x4\ny = Map(a, b) {program=\"" + program +
+                   "\"}\noutput y\n");
+  };
+  EXPECT_THAT(of("i64", "Min(Max(Sub:i64(x0,x1),-4),4)"), ElementsAre(Pair("relative_position", 1)));
+  EXPECT_THAT(of("i64", "Max(Sub:i64(x0,x1),-4)"), IsEmpty());
+  EXPECT_THAT(of("i64", "Min(Max(Add:i64(x0,x1),-4),4)"), IsEmpty());
+  EXPECT_THAT(of("f32", "Min(Max(Sub(x0,x1),-4),4)"), IsEmpty());
+}
+
+TEST(Structures, WhatTheFileSpelledOutIsKept) {
+  auto graph = parse_graph("input x: f32 3x4\ny = LayerNorm(x)\noutput y\n");
+  graph->note("if");
+  graph->note("if");
+  EXPECT_THAT(count_structures(*graph), ElementsAre(Pair("if", 2), Pair("layer_norm", 1)));
+}
+
 }  // namespace
 }  // namespace plica

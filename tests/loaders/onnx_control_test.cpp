@@ -27,6 +27,9 @@ OneOp branches(uint8_t condition) {
 TEST(OnnxControl, TheBranchThatIsTakenIsLowered) {
   EXPECT_THAT(first(branches(1)).values, ElementsAre(-1, -2));
   EXPECT_THAT(first(branches(0)).shape, ElementsAre(1));
+  const auto graph = branches(1).lower();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(graph->noted(), ElementsAre("if"));
 }
 
 // carried = carried + iteration; leaves 2 * carried; goes on while carried < 3.

@@ -5,6 +5,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::vector<std::string_view> op_names(const Graph& graph) {
   std::vector<std::string_view> names;
@@ -56,6 +57,33 @@ TEST(OnnxGather, TakesRowsAndNegativeIndices) {
               ElementsAre(1, 0, 3, 2));
   EXPECT_THAT(first(OneOp("GatherElements").counted({2, 2}).input<int64_t>({1, 2}, {1, -2})).values, ElementsAre(2, 1));
   EXPECT_THAT(first(OneOp("GatherND").counted({2, 2}).input<int64_t>({1, 2}, {1, 0})).values, ElementsAre(2));
+}
+
+std::vector<std::string> noted(OneOp& op) {
+  const auto graph = op.lower();
+  EXPECT_TRUE(graph) << to_string(graph.error());
+  return graph ? std::vector<std::string>(graph->noted().begin(), graph->noted().end()) : std::vector<std::string>();
+}
+
+TEST(OnnxGather, RowsOfATableAreEmbeddings) {
+  const std::vector<float> table{1, 2, 3, 4, 5, 6};
+  OneOp residues("Gather"), places("Gather"), inputs("Gather"), elements("Gather"), columns("Gather");
+  EXPECT_THAT(noted(residues.constant<float>({3, 2}, table).input<int64_t>({1, 2}, {2, 0})), ElementsAre("embedding"));
+  EXPECT_THAT(noted(places.constant<float>({3, 2}, table).constant<int64_t>({2}, {0, 1})), ElementsAre("embedding"));
+  EXPECT_THAT(noted(inputs.counted({3, 2}).input<int64_t>({1}, {0})), IsEmpty());
+  EXPECT_THAT(noted(elements.constant<float>({6}, table).input<int64_t>({1}, {0})), IsEmpty());
+  EXPECT_THAT(noted(columns.constant<float>({3, 2}, table).input<int64_t>({1}, {0}).attr("axis", 1)), IsEmpty());
+}
+
+TEST(OnnxGather, RowsByTheDifferenceOfPlacesAreRelativePositions) {
+  const std::vector<float> table{1, 2, 3, 4, 5, 6};
+  const auto of = [&](const std::vector<int64_t>& indices) {
+    OneOp op("Gather");
+    return noted(op.constant<float>({3, 2}, table).constant<int64_t>({2, 3}, indices));
+  };
+  EXPECT_THAT(of({1, 2, 2, 0, 1, 2}), ElementsAre("relative_position", "relative_position_bias"));
+  EXPECT_THAT(of({1, 2, 2, 0, 2, 2}), ElementsAre("embedding"));
+  EXPECT_THAT(of({1, 1, 1, 1, 1, 1}), ElementsAre("embedding"));
 }
 
 TEST(OnnxGather, APositionBeyondTheTableIsNamed) {

@@ -28,6 +28,7 @@ Status if_op(Lowering& n) {
     return invalid_model("the branch has " + std::to_string(outputs.size()) + " outputs, the node " +
                          std::to_string(n.node().outputs.size()));
   for (size_t i = 0; i < outputs.size(); ++i) PLICA_CHECK(n.give(i, std::move(outputs[i])));
+  n.note("if");
   return {};
 }
 

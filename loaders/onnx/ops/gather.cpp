@@ -1,10 +1,12 @@
 #include "ops/gather.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "loaders/onnx/ops/tables.h"
 #include "ops/gather_elements.h"
 #include "ops/gather_nd.h"
+#include "runtime/core/dtype.h"
 
 namespace plica::onnx {
 namespace {
@@ -49,10 +51,32 @@ Result<Id> slice_of_rows(Lowering& n, int64_t axis, const EvenRun& run) {
   return n.reshape(n.slice(x, axis, run.first, run.count, run.step), std::move(shape));
 }
 
+// Whether known indices (rows, columns) are a function of column - row, and no constant.
+bool are_of_differences(const plica::Constant& indices) {
+  const Shape& shape = indices.type.shape;
+  if (shape.size() != 2 || shape[0] < 2 || shape[1] < 2) return false;
+  const std::vector<int64_t> values = to_ints(indices);
+  const auto columns = static_cast<size_t>(shape[1]);
+  for (size_t i = columns + 1; i < values.size(); ++i)
+    if (i % columns != 0 && values[i] != values[i - columns - 1]) return false;
+  return std::any_of(values.begin(), values.end(), [&](int64_t value) { return value != values[0]; });
+}
+
+// Rows of a table of weights are embeddings of what the indices name: of residues, or of how far two places are apart.
+void note_lookup(Lowering& n, int64_t axis) {
+  if (axis != 0 || n.rank(n.in(0)) != 2 || n.rank(n.in(1)) < 1) return;
+  if (!is_float(n.dtype(n.in(0))) || n.graph().constant(n.in(0)) == nullptr) return;
+  const plica::Constant* indices = n.graph().constant(n.in(1));
+  if (indices == nullptr || !are_of_differences(*indices)) return n.note("embedding");
+  n.note("relative_position");
+  n.note("relative_position_bias");
+}
+
 Status gather(Lowering& n) {
   const Id x = n.in(0);
   PLICA_TRY(const int64_t axis, n.axis("axis", 0, n.rank(x)));
   PLICA_CHECK(check_indices(n, n.size(x, axis)));
+  note_lookup(n, axis);
   if (const plica::Constant* indices = n.graph().constant(n.in(1))) {
     if (const auto run = even_run(*indices, n.size(x, axis))) return n.give(slice_of_rows(n, axis, *run));
   }
