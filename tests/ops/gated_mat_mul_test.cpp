@@ -66,6 +66,7 @@ OpTable gated_mat_mul_cases() {
       {"projections of 128", Op{}, gated({{2, 3, 72, 128}}, 256, {{2, 3, 72, 1}}), shorts},
       {"projections of 256", Op{}, gated({{200, 256}}, 72), shorts},
       {"a depth that is padded", Op{}, gated({{130, 72}}, 24, {{1}}), shorts},
+      {"columns of two blocks", Op{}, gated({{90, 64}}, 712), shorts},
       {"out", Op{}, gated_by({{3, 47, 64}}, {{3, 47, 64}}, 64, false), shorts},
       {"out, normed", Op{}, gated_by({{2, 90, 128}}, {{2, 90, 128}}, 128, true), shorts, 2},
       {"out, channels first", Op{}, gated_by({{2, 136, 128}, Layout::kTransposed}, {{2, 136, 128}}, 128, true), shorts,
