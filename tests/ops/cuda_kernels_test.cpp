@@ -102,16 +102,16 @@ TEST(CudaKernels, SplitProducts) {
   using ops::Activation;
   OpTable table{.op = "MatMul", .every_kernel = false};
   const auto add = [&](const char* name, ops::MatMul op, std::vector<OperandSpec> in) {
-    table.cases.push_back({name, op, std::move(in), {DType::kF32}, 1, Precision::kTf32x3});
+    table.cases.push_back({name, op, std::move(in), {DType::kF32}, 4, Precision::kTf32x3});
   };
   const Layout columns = Layout::kTransposed;
-  add("rows by columns", {}, {{{70, 132, 100}}, {{70, 100, 68}, columns}});
-  add("rows by rows", {.alpha = 0.5}, {{{70, 60, 44}}, {{70, 44, 36}}});
-  add("columns by columns", {}, {{{70, 60, 72}, columns}, {{70, 72, 36}, columns}});
-  add("columns by rows", {}, {{{66, 60, 72}, columns}, {{66, 72, 136}}});
-  add("one matrix for all", {}, {{{9000, 64}}, {{64, 72}}});
+  add("rows by columns", {}, {{{66, 100, 132}}, {{66, 132, 124}, columns}});
+  add("rows by rows", {.alpha = 0.5}, {{{66, 124, 132}}, {{66, 132, 100}}});
+  add("columns by columns", {}, {{{66, 100, 140}, columns}, {{66, 140, 92}, columns}});
+  add("columns by rows", {}, {{{33, 132, 264}, columns}, {{33, 264, 124}}});
+  add("one matrix for all", {}, {{{8500, 136}}, {{136, 72}}});
   add("whole epilogue", {.activation = Activation::kGelu, .gate_sigmoid = true},
-      {{{2, 4300, 96}}, {{96, 136}}, {{136}}, {{2, 4300, 136}}, {{2, 4300, 136}}});
+      {{{2, 2130, 136}}, {{136, 228}}, {{228}}, {{2, 2130, 228}}, {{2, 2130, 228}}});
   expect_kernels_agree(table);
 }
 
