@@ -16,13 +16,14 @@ namespace plica::cuda::attention {
 
 // What an instantiation is made of. kHeads neighbouring heads that share bias go through a block together: each tile of bias is read into
 // registers once for all of them.
-template <class Mode_, int kWidth_, int kHeads_>
+template <class Mode_, int kWidth_, int kHeads_, int kKeys_ = Mode_::keys_a_tile(kWidth_)>
 struct Tiling {
   using Mode = Mode_;
   using T = typename Mode::Element;
   static constexpr int kWidth = kWidth_, kHeads = kHeads_;
-  static constexpr int kWarps = 4, kThreads = kWarps * kWarp, kQueries = 16 * kWarps, kKeys = Mode::keys_a_tile(kWidth);
-  static constexpr int kKeyTiles = kKeys / 8, kColumnTiles = kWidth / 8;
+  static constexpr int kWarps = 4, kThreads = kWarps * kWarp, kQueries = 16 * kWarps;
+  static constexpr int kKeys = kKeys_, kKeyTiles = kKeys / 8, kColumnTiles = kWidth / 8;
+  static constexpr int kKeyBlocks = (kKeys + kWarp - 1) / kWarp;
   static constexpr int kQueryStride = Mode::query_stride(kWidth), kKeyStride = Mode::key_stride(kWidth);
   static constexpr int kValueStride = Mode::value_stride(kWidth), kBiasStride = kKeys + 8, kResultStride = kWidth + 4;
   // Shared memory: queries of all heads, two stages of a tile of keys and values of each, two tiles of bias. Results lie over it at the end.
@@ -69,18 +70,19 @@ __device__ __forceinline__ void hide_outside(float (&s)[kTiles][4], const int (&
   }
 }
 
-// What a mask does to the 32 keys of tiles from `first` on.
+// What a mask does to the 32 keys of tiles from `first` on; `word` is what a mask of keys has for the lane's own of them.
 template <class T, int kTiles>
-__device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], int first, const Mask<T>& mask, int warp_row,
-                                           int first_key) {
+__device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], int first, const Mask<T>& mask, uint32_t word,
+                                           int warp_row, int first_key) {
   const int lane = threadIdx.x % kWarp;
   if (mask.shape.mask == MaskKind::kAdded) {
-    if (mask.adds_nothing(first_key)) return;
+    const float mine = __uint_as_float(word);
+    if (__all_sync(~0u, mine == 0)) return;
 #pragma unroll
     for (int n = first; n < first + 4 && n < kTiles; ++n)
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
-        const float added = mask.added(first_key + (n - first) * 8 + lane % 4 * 2 + c);
+        const float added = __shfl_sync(~0u, mine, (n - first) * 8 + lane % 4 * 2 + c);
         s[n][c] += added;
         s[n][c + 2] += added;
       }
@@ -88,7 +90,7 @@ __device__ __forceinline__ void apply_mask(float (&s)[kTiles][4], int first, con
   }
   uint32_t bits[2] = {~0u, ~0u};
   if (!mask.by_row()) {
-    bits[0] = bits[1] = mask.seen(0, first_key);
+    bits[0] = bits[1] = __ballot_sync(~0u, word != 0);
     if (bits[0] == ~0u) return;
   } else {
 #pragma unroll 4
@@ -108,6 +110,27 @@ struct Block {
   int first_query;
   int begin, end;  // keys
   SeenByAll all;
+};
+
+// A mask of keys for a tile that comes, so that none waits for it: of each 32 keys a lane's own.
+template <class C>
+struct KeyMask {
+  uint32_t words[C::kHeads][C::kKeyBlocks] = {};  // bits of a float, or whether the key is seen
+
+  __device__ __forceinline__ void read(const Shape& shape, const Pointers& p, const Block<C>& block, int first_key) {
+    using T = typename C::T;
+#pragma unroll
+    for (int head = 0; head < C::kHeads; ++head)
+#pragma unroll
+      for (int i = 0; i < C::kKeyBlocks; ++i) {
+        const int key = first_key + i * kWarp + threadIdx.x % kWarp;
+        const int64_t at = block.at[head][kMask] + key * shape.step[kMask];
+        if (shape.mask == MaskKind::kBool)
+          words[head][i] = key < shape.keys ? static_cast<const uint8_t*>(p.mask)[at] : 1;
+        else
+          words[head][i] = key < shape.keys ? __float_as_uint(widen(static_cast<const T*>(p.mask)[at])) : 0;
+      }
+  }
 };
 
 template <class C>
@@ -296,8 +319,8 @@ struct Rows {
 
   // One tile of keys and values of one head.
   __device__ __forceinline__ void attend(float (&y)[C::kColumnTiles][4], RowState& state, const T* queries,
-                                         const T* tile, const float (&bias)[C::kKeyTiles][4], int head,
-                                         int first_key) const {
+                                         const T* tile, const float (&bias)[C::kKeyTiles][4],
+                                         const uint32_t (&mask_words)[C::kKeyBlocks], int head, int first_key) const {
     float s[C::kKeyTiles][4], shrink[2];
     C::Mode::template score<C::kWidth>(s, queries, tile);
     if (scales) {
@@ -310,7 +333,7 @@ struct Rows {
       const int64_t size = shape.mask == MaskKind::kBool ? 1 : sizeof(T);
       const Mask<T> mask{shape, static_cast<const char*>(p.mask) + block.at[head][kMask] * size};
 #pragma unroll
-      for (int n = 0; n < C::kKeyTiles; n += 4) apply_mask(s, n, mask, warp_row, first_key + n * 8);
+      for (int n = 0; n < C::kKeyTiles; n += 4) apply_mask(s, n, mask, mask_words[n / 4], warp_row, first_key + n * 8);
     }
     if (!sees_all(first_key)) hide_outside(s, begin, end, first_key);
     if (weigh(s, state.origins, scale, shrink)) {
@@ -380,6 +403,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   const Bring<C> bring(shape, p, launch, block, queries);
   RowState state[C::kHeads];
   float y[C::kHeads][C::kColumnTiles][4] = {}, bias[C::kKeyTiles][4] = {};
+  const bool masks_keys = shape.mask != MaskKind::kNone && shape.row[kMask] == 0;
+  KeyMask<C> mask_ahead;
 #pragma unroll 1
   for (int j = -1; j < num_tiles; ++j) {  // the first turn only brings what the next one needs
     const int first_key = first_tile + j * C::kKeys;
@@ -387,6 +412,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     __syncthreads();
     if (j + 1 < num_tiles) bring(j + 1, first_key + C::kKeys);
     commit_copies();
+    const KeyMask<C> mask = mask_ahead;
+    if (masks_keys) mask_ahead.read(shape, p, block, first_key + C::kKeys);
     const bool lacks = j >= 0 && narrows && block.all.lacks(first_key, C::kKeys, static_cast<int>(shape.keys)) &&
                        drop_infinite<C>(stages + j % 2 * C::kStageElements);
     if (j < 0 || rows.warp_row >= shape.rows || (narrows && rows.sees_none(first_key))) continue;
@@ -394,7 +421,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 #pragma unroll
     for (int head = 0; head < C::kHeads; ++head) {
       rows.attend(y[head], state[head], queries + head * C::kQueryElements + warp * 16 * C::kQueryStride,
-                  stages + j % 2 * C::kStageElements + head * C::kHeadElements, bias, head, first_key);
+                  stages + j % 2 * C::kStageElements + head * C::kHeadElements, bias, mask.words[head], head,
+                  first_key);
       if (lacks) rows.add_infinite(y[head], head, first_key);
     }
   }
@@ -436,6 +464,9 @@ void launch_mma_of(const Shape& shape, const KernelArgs& args) {
     constexpr int kHeads = Mode::heads_a_block(kWidth);
     if (kHeads > 1 && pointers_of(shape, args).bias != nullptr && fills_device(shape, 64, kHeads))
       return launch_mma<Tiling<Mode, kWidth, kHeads>>(shape, args);
+    if constexpr (Mode::keys_a_longer_tile(kWidth) != Mode::keys_a_tile(kWidth))
+      if (shape.keys > Mode::keys_a_tile(kWidth))
+        return launch_mma<Tiling<Mode, kWidth, 1, Mode::keys_a_longer_tile(kWidth)>>(shape, args);
     launch_mma<Tiling<Mode, kWidth, 1>>(shape, args);
   };
   if (width <= 16) return launch(std::integral_constant<int, 16>{});

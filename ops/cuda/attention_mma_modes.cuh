@@ -40,6 +40,7 @@ struct Halves {
   static constexpr int interleave(int) { return 1; }
   static constexpr int heads_a_block(int width) { return width == 16 ? 4 : width == 32 ? 2 : 1; }
   static constexpr int keys_a_tile(int width) { return width == 16 || width == 256 ? 32 : 64; }
+  static constexpr int keys_a_longer_tile(int width) { return width == 16 ? 64 : keys_a_tile(width); }  // of one head
   // Rows of 16-byte chunks an odd number apart: eight rows of a matrix are in different banks.
   static constexpr int query_stride(int width) { return width + 8; }
   static constexpr int key_stride(int width) { return width + 8; }
@@ -117,6 +118,7 @@ struct Tf32 {
   static constexpr int interleave(int width) { return width >= 32 ? 4 : 2; }
   static constexpr int heads_a_block(int) { return 1; }
   static constexpr int keys_a_tile(int width) { return width <= 128 ? 32 : 16; }
+  static constexpr int keys_a_longer_tile(int width) { return keys_a_tile(width); }
   static constexpr int query_stride(int width) { return width == 16 ? 16 : width + 16; }
   static constexpr int key_stride(int width) { return query_stride(width); }
   static constexpr int value_stride(int width) { return width + 4; }
