@@ -29,7 +29,8 @@ struct OpTable {
 // bits and, on the CPU, allocate nothing; where a kernel may work in place, it also does; where it writes results with the strides
 // of a transposed tensor or of heads, it also does, as a plan may ask of it. Prints what ran and why kernels declined; fails where a kernel
 // of the operator never ran. Where no kernel for CUDA can run it says why; with PLICA_TEST_CUDA in the environment that is
-// a failure, and the CPU is left out.
+// a failure, and the CPU is left out. With PLICA_TEST_ONCE in it, for tools under which a launch takes long, the second run and all but one
+// of the strided results and of the inputs to share memory with are left out.
 void expect_kernels_agree(const OpTable& table);
 
 inline const std::vector<DType> kFloats = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16};
