@@ -23,6 +23,8 @@ struct Tile {
   static constexpr bool kTwo = kTwo_, kFirst = kFirst_, kTransposed = kTransposed_;  // see Form
   static constexpr bool kWide = sizeof(T) == 4;                                      // fp32
   static constexpr bool kBoxes = !kWide;  // tensor copies bring rows and weights
+  // Columns that are multiplied at a time: fragments of two sources leave few registers.
+  static constexpr int kPart = kTwo && !kWide ? 32 : kChunk, kParts = kChunk / kPart;
   static constexpr int kThreads = kGroups * kGroupThreads;
   static constexpr int kUnit = 16 / sizeof(T);  // elements of 16 bytes
   static constexpr int kSteps = kDepth * sizeof(T) / 32, kProducts = kDepth * sizeof(Factor) / 32;  // of the depth

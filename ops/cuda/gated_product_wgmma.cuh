@@ -6,6 +6,7 @@
 #include "ops/cuda/gated_product_tiles.cuh"
 #include "ops/cuda/raw_pack.cuh"
 #include "ops/cuda/wgmma.cuh"
+#include "ops/cuda/wgmma_narrow.cuh"
 #include "runtime/device/cuda_driver.h"
 #include "runtime/device/cuda_status.h"
 
@@ -76,16 +77,19 @@ class Worker {
       prepare(f);
 #pragma unroll 1
       for (int chunk = 0; chunk < chunks_; ++chunk) {
-        float sum[kChunk];
         if constexpr (C::kBoxes) wait_barrier(&shared_at<uint64_t>(at_.chunks_ready + chunk * 8), 0);
-        multiply(f, chunk, sum);
         expect_residual(unit, chunk);
-        wait_for_products<0>();
-        pin_registers(sum);
-        gate(sum, f, chunk);
-        add_residual(sum, unit, chunk);
-        await_stage();
-        put_on_stage(sum);
+#pragma unroll 1
+        for (int part = 0; part < C::kParts; ++part) {
+          Sums sum;
+          multiply(f, chunk, part, sum);
+          wait_for_products<0>();
+          pin_registers(sum);
+          gate(sum, f, chunk, part);
+          add_residual(sum, unit, chunk, part);
+          if (part == 0) await_stage();
+          put_on_stage(sum, part);
+        }
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         sync();
         if (p_.tiles)
@@ -100,6 +104,7 @@ class Worker {
   }
 
  private:
+  using Sums = float[C::kPart];  // values of a part's columns, then gates
   struct Fragments {
     uint32_t a[C::kSteps][4], b[C::kTwo ? C::kSteps : 1][4];
     float mask[2];  // of the two rows
@@ -270,8 +275,8 @@ class Worker {
   }
 
   // Queues sum = (values, gates) of a chunk: 32 registers each.
-  __device__ void multiply(const Fragments& f, int chunk, float (&sum)[kChunk]) const {
-    const uint64_t weights = matrix_in_shared(at_.weights + chunk * C::kChunkBytes);
+  __device__ void multiply(const Fragments& f, int chunk, int part, Sums& sum) const {
+    const uint64_t weights = matrix_in_shared(at_.weights + chunk * C::kChunkBytes + part * C::kPart * kLine);
     fence_products();
     if constexpr (C::kPairs) {
       multiply_part(f, C::kProducts, weights, sum, false);
@@ -281,64 +286,64 @@ class Worker {
     commit_products();
   }
   // Fragments from `first` on times a part of the weights; added where `add`.
-  __device__ __forceinline__ void multiply_part(const Fragments& f, int first, uint64_t weights, float (&sum)[kChunk],
+  __device__ __forceinline__ void multiply_part(const Fragments& f, int first, uint64_t weights, Sums& sum,
                                                 bool add) const {
     using Factor = typename C::Factor;
 #pragma unroll
     for (int k = 0; k < C::kProducts; ++k) {
       const uint64_t values = weights + (k / 4 * C::kSlabBytes + k % 4 * 32) / 16, gates = values + kChunk * kLine / 16;
       if constexpr (C::kTwo) {
-        multiply_add<Factor>(reinterpret_cast<float(&)[32]>(sum[0]), f.a[first + k], values, add || k > 0);
-        multiply_add<Factor>(reinterpret_cast<float(&)[32]>(sum[32]), f.b[first + k], gates, add || k > 0);
+        using Half = float[C::kPart / 2];
+        multiply_add<Factor>(reinterpret_cast<Half&>(sum[0]), f.a[first + k], values, add || k > 0);
+        multiply_add<Factor>(reinterpret_cast<Half&>(sum[C::kPart / 2]), f.b[first + k], gates, add || k > 0);
       } else {
         multiply_add<Factor>(sum, f.a[first + k], values, add || k > 0);
       }
     }
   }
 
-  // The first 32 sums become mask * (value + bias) * activation(gate + bias).
-  __device__ void gate(float (&sum)[kChunk], const Fragments& f, int chunk) const {
+  // The first half of sums become mask * (value + bias) * activation(gate + bias).
+  __device__ void gate(Sums& sum, const Fragments& f, int chunk, int part) const {
+    const uint32_t biases = at_.biases + chunk * C::kBiasBytes + part * (C::kPart / 2 * 16) + lane() % 4 * 16;
     using ops::Activation;
     switch (p_.activation) {
       case Activation::kSigmoid:
-        if constexpr (!C::kWide) return gate_by_sigmoids(sum, f, chunk);
-        return gate_by(sum, f, chunk, [](float g, float b) { return sigmoid_near(g, b); });
+        if constexpr (!C::kWide) return gate_by_sigmoids(sum, f, biases);
+        return gate_by(sum, f, biases, [](float g, float b) { return sigmoid_near(g, b); });
       case Activation::kSilu:
-        return gate_by(sum, f, chunk, [](float g, float b) { return (g + b) * sigmoid_near(g, b); });
-      case Activation::kRelu: return gate_by(sum, f, chunk, [](float g, float b) { return relu(g + b); });
-      case Activation::kGelu: return gate_by(sum, f, chunk, [](float g, float b) { return gelu_for<T>(g + b); });
-      case Activation::kGeluTanh: return gate_by(sum, f, chunk, [](float g, float b) { return gelu_tanh(g + b); });
-      case Activation::kTanh: return gate_by(sum, f, chunk, [](float g, float b) { return tanhf(g + b); });
-      default: return gate_by(sum, f, chunk, [](float g, float b) { return g + b; });
+        return gate_by(sum, f, biases, [](float g, float b) { return (g + b) * sigmoid_near(g, b); });
+      case Activation::kRelu: return gate_by(sum, f, biases, [](float g, float b) { return relu(g + b); });
+      case Activation::kGelu: return gate_by(sum, f, biases, [](float g, float b) { return gelu_for<T>(g + b); });
+      case Activation::kGeluTanh: return gate_by(sum, f, biases, [](float g, float b) { return gelu_tanh(g + b); });
+      case Activation::kTanh: return gate_by(sum, f, biases, [](float g, float b) { return tanhf(g + b); });
+      default: return gate_by(sum, f, biases, [](float g, float b) { return g + b; });
     }
   }
   template <class Fn>
-  __device__ __forceinline__ void gate_by(float (&sum)[kChunk], const Fragments& f, int chunk, Fn&& activate) const {
-    const uint32_t biases = at_.biases + chunk * C::kBiasBytes + lane() % 4 * 16;
+  __device__ __forceinline__ void gate_by(Sums& sum, const Fragments& f, uint32_t biases, Fn&& activate) const {
 #pragma unroll
-    for (int j = 0; j < kChunk / 8; ++j) {
+    for (int j = 0; j < C::kPart / 8; ++j) {
       const float4 bias = shared_at<float4>(biases + j * 64);
       if constexpr (C::kPairs) scale_back(sum, f, j, shared_at<float4>(biases + 2 * kChunk * 4 + j * 64));
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float value = sum[j * 4 + i] + (i % 2 == 0 ? bias.x : bias.y);
-        const float gate = activate(sum[kChunk / 2 + j * 4 + i], i % 2 == 0 ? bias.z : bias.w);
+        const float gate = activate(sum[C::kPart / 2 + j * 4 + i], i % 2 == 0 ? bias.z : bias.w);
         sum[j * 4 + i] = value * f.mask[i / 2] * gate;
       }
     }
   }
 
   // Two sigmoids by one inverse; below 2^-60 they stay there.
-  __device__ __forceinline__ void gate_by_sigmoids(float (&sum)[kChunk], const Fragments& f, int chunk) const {
+  __device__ __forceinline__ void gate_by_sigmoids(Sums& sum, const Fragments& f, uint32_t biases) const {
     constexpr float kMinusLog2E = -1.44269504f, kMost = 60.0f;
-    const uint32_t biases = at_.biases + chunk * C::kBiasBytes + lane() % 4 * 16;
 #pragma unroll
-    for (int j = 0; j < kChunk / 8; ++j) {
+    for (int j = 0; j < C::kPart / 8; ++j) {
       const float4 bias = shared_at<float4>(biases + j * 64);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         float* const value = sum + j * 4 + r * 2;
-        const float* const gate = value + kChunk / 2;
+        const float* const gate = value + C::kPart / 2;
         const float first = 1.0f + exp2_near(fminf(fmaf(gate[0], kMinusLog2E, bias.z * kMinusLog2E), kMost));
         const float second = 1.0f + exp2_near(fminf(fmaf(gate[1], kMinusLog2E, bias.w * kMinusLog2E), kMost));
         const float inverse = f.mask[r] * inverse_near(first * second);
@@ -349,12 +354,12 @@ class Worker {
   }
 
   // Values and gates of the j-th 8 columns, whose weights were scaled by what `of_weights` undoes.
-  __device__ static void scale_back(float (&sum)[kChunk], const Fragments& f, int j, float4 of_weights) {
+  __device__ static void scale_back(Sums& sum, const Fragments& f, int j, float4 of_weights) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float of_gate = C::kTwo ? f.b_scale[C::kTwo ? i / 2 : 0] : f.a_scale[i / 2];
       sum[j * 4 + i] *= f.a_scale[i / 2] * (i % 2 == 0 ? of_weights.x : of_weights.y);
-      sum[kChunk / 2 + j * 4 + i] *= of_gate * (i % 2 == 0 ? of_weights.z : of_weights.w);
+      sum[C::kPart / 2 + j * 4 + i] *= of_gate * (i % 2 == 0 ? of_weights.z : of_weights.w);
     }
   }
 
@@ -368,28 +373,28 @@ class Worker {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
   }
   // To the two rows, two neighbouring columns in every 8; all loads come before the first sum.
-  __device__ void add_residual(float (&sum)[kChunk], int64_t unit, int chunk) const {
+  __device__ void add_residual(Sums& sum, int64_t unit, int chunk, int part) const {
     if constexpr (C::kTransposed) return;
     if (p_.residual == nullptr) return;
-    const int column = first_column_ + chunk * kChunk + lane() % 4 * 2;
-    RawPack<T, 2> pairs[kChunk / 4];
+    const int column = first_column_ + chunk * kChunk + part * C::kPart + lane() % 4 * 2;
+    RawPack<T, 2> pairs[C::kPart / 4];
 #pragma unroll
-    for (int i = 0; i < kChunk / 4; ++i) {
+    for (int i = 0; i < C::kPart / 4; ++i) {
       const int64_t at = unit * kUnitRows + row(i % 2);
       const bool valid = at < p_.rows && column + i / 2 * 8 < p_.columns;
       const T* from = static_cast<const T*>(p_.residual) + at * p_.residual_step + column + i / 2 * 8;
       pairs[i] = valid ? *reinterpret_cast<const RawPack<T, 2>*>(from) : RawPack<T, 2>{};
     }
 #pragma unroll
-    for (int i = 0; i < kChunk / 4; ++i) {
+    for (int i = 0; i < C::kPart / 4; ++i) {
       take_apart<T, 2>(pairs[i], [&](int k, float value) { sum[i * 2 + k] += value; });
     }
   }
 
-  __device__ void put_on_stage(const float (&sum)[kChunk]) const {
+  __device__ void put_on_stage(const Sums& sum, int part) const {
     if constexpr (C::kWide) {
 #pragma unroll
-      for (int i = 0; i < kChunk / 4; ++i) {
+      for (int i = 0; i < C::kPart / 4; ++i) {
         const int column = i / 2 * 8 + lane() % 4 * 2, r = row(i % 2);
         if constexpr (C::kTransposed) {
 #pragma unroll
@@ -401,8 +406,8 @@ class Worker {
       }
     } else {
 #pragma unroll
-      for (int j = 0; j < kChunk / 8; j += 2) {
-        const int half = lane() / 8 % 2, block = j + lane() / 16;
+      for (int j = 0; j < C::kPart / 8; j += 2) {
+        const int half = lane() / 8 % 2, block = part * (C::kPart / 8) + j + lane() / 16;
         uint32_t packed[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) packed[i] = narrow_pair<T>(sum[j * 4 + i * 2], sum[j * 4 + i * 2 + 1]);
@@ -592,10 +597,10 @@ void launch(GatedProduct p, cudaStream_t stream) {
 
 template <class T, int kDepth, bool kPairs>
 void launch_depth(const GatedProduct& p, const Form& form, cudaStream_t stream) {
-  constexpr int kGroups = sizeof(T) == 4 ? 2 : 4, kGroupsOfTwo = sizeof(T) == 4 ? 2 : 3;
+  constexpr int kGroups = sizeof(T) == 4 ? 2 : 4;
   if (form.two_sources) {
-    if (form.channels_first) return launch<Tile<T, kDepth, kGroupsOfTwo, true, true, false, kPairs>>(p, stream);
-    return launch<Tile<T, kDepth, kGroupsOfTwo, true, false, false, kPairs>>(p, stream);
+    if (form.channels_first) return launch<Tile<T, kDepth, kGroups, true, true, false, kPairs>>(p, stream);
+    return launch<Tile<T, kDepth, kGroups, true, false, false, kPairs>>(p, stream);
   }
   if (form.transposed) return launch<Tile<T, kDepth, kGroups, false, false, true, kPairs>>(p, stream);
   launch<Tile<T, kDepth, kGroups, false, false, false, kPairs>>(p, stream);
