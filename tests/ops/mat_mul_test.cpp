@@ -51,6 +51,7 @@ OpTable mat_mul_cases() {
        {{{70, 1304}}, {.shape = {1304, 320}, .constant = true}, {{320}}, none, {{70, 320}}},
        kFloats},
       {"three products in tf32", op, {{{2, 31, 24}}, {{24, 40}}, {{40}}}, {DType::kF32}, 1, Precision::kTf32x3},
+      {"three products in tf32, tile by tile", op, {{{8450, 132}}, {{132, 72}}}, {DType::kF32}, 4, Precision::kTf32x3},
       {"production", op, {{{257, 640}}, {.shape = {640, 321}, .constant = true}, {{321}}, none, {{257, 321}}}},
   };
   return {"MatMul", std::move(cases)};
