@@ -62,6 +62,15 @@ struct Machine {
     for (float& v : value) v = constant;
   }
 
+  // Few values a thread: one waits for memory once, not for each input in turn.
+  __device__ void ask_for_inputs(const MapVectors& map) const {
+    for (int i = 0; i < map.num_inputs; ++i) {
+      const auto* const x = static_cast<const std::byte*>(map.in[i].data);
+      const auto at = place[0].offset(map, map.in[i]) * map.in[i].element_bytes;
+      asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(x + at)));
+    }
+  }
+
   __device__ static void copy(const float (&from)[kValues], float (&to)[kValues]) {
 #pragma unroll
     for (int i = 0; i < kValues; ++i) to[i] = from[i];
@@ -171,6 +180,7 @@ __global__ void __launch_bounds__(kBlock, kSlots == 0 ? 4 : 2)
 #pragma unroll
   for (int u = 0; u < kUnits; ++u)
     machine.place[u].find(map, ((int64_t{blockIdx.x} * kUnits + u) * kBlock + threadIdx.x) * V, V);
+  if (V * kUnits == 1 && machine.place[0].valid > 0) machine.ask_for_inputs(map);
   for (int pc = 0; pc < program.num_codes; ++pc) {
     const MapCode code = program.codes[pc];
     machine.step(map, code);
@@ -211,7 +221,9 @@ void run_map_program(const MapProgram& program, const KernelArgs& args) {
     case 4:
       if (keeps_values(program)) return launch<4, 2, kMapSlots>(map, program, stream_of(args));
       return launch<4, 2, 0>(map, program, stream_of(args));
-    default: return launch<1, 4, kMapSlots>(map, program, stream_of(args));
+    default:
+      if (map.count <= kFew) return launch<1, 1, kMapSlots>(map, program, stream_of(args));
+      return launch<1, 4, kMapSlots>(map, program, stream_of(args));
   }
 }
 

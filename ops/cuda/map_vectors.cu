@@ -42,6 +42,7 @@ bool map_vectors(const KernelArgs& args, MapVectors& map) {
     const TensorView& view = n == 0 ? args.out[0] : args.in[n - 1];
     operand.data = view.data;
     operand.dtype = view.type.dtype;
+    operand.element_bytes = static_cast<uint8_t>(size_of(view.type.dtype));
     for (int i = 0; i < layout.rank; ++i) operand.stride[i] = layout.stride[n][i];
   }
   return true;

@@ -16,6 +16,7 @@ enum class MapAccess : uint8_t { kVector, kRepeated, kStrided };
 struct MapOperand {
   void* data = nullptr;
   DType dtype = DType::kF32;
+  uint8_t element_bytes = 4;
   MapAccess access = MapAccess::kStrided;
   int64_t stride[kMapAxes] = {};
 };
