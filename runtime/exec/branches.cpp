@@ -117,21 +117,27 @@ class Reducer {
   std::vector<uint64_t> before_;
 };
 
-// Whether the longest chain of steps is clearly shorter than all of them; each fork and each join costs some.
+// Whether the longest chain of steps is clearly shorter than all of them: by a share of their time, or, where a few joins are all that
+// a long plan has, by some launches' time. Each fork and each join costs some.
 bool is_faster(const Plan& plan, const std::vector<std::vector<int>>& waits, const DeviceLimits& limits) {
-  constexpr double kLaunch = 2e-6, kJoin = 1.5e-6, kClearly = 0.93;
+  constexpr double kLaunch = 2e-6, kJoin = 1.5e-6, kClearly = 0.93, kGain = 3e-6;
+  constexpr size_t kLong = 12;  // steps a join
   double alone = 0, together = 0;
+  size_t joins = 0;
   std::vector<double> ends;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Cost& cost = plan.steps[i].cost;
     const double seconds = kLaunch + std::max(cost.bytes / limits.bytes_per_s, cost.flops / limits.f32_flops_per_s);
     double begin = 0;
     for (int wait : waits[i]) begin = std::max(begin, ends[static_cast<size_t>(wait)]);
-    ends.push_back(begin + seconds + (waits[i].size() > 1 ? kJoin : 0));
+    const bool is_join = waits[i].size() > 1;
+    ends.push_back(begin + seconds + (is_join ? kJoin : 0));
+    joins += is_join;
     alone += seconds;
     together = std::max(together, ends.back());
   }
-  return together < kClearly * alone;
+  const bool has_few_joins = joins * kLong <= plan.steps.size();
+  return together < kClearly * alone || (has_few_joins && alone - together > kGain);
 }
 
 }  // namespace

@@ -52,6 +52,18 @@ TEST(Branches, ShortSideStepsAreNotWorthAFork) {
   EXPECT_THAT(find_branches(plan, kLimits), IsEmpty());
 }
 
+// As inputs of a deep model are made ready.
+TEST(Branches, SeveralStepsSideBySideAreWorthAForkInALongChainToo) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({}, at(64, 16)), step({}, at(128, 16)),
+                step({at(0, 16), at(64, 16), at(128, 16)}, at(192, 16))};
+  for (int i = 0; i < 60; ++i) plan.steps.push_back(step({at(192 + 64 * i, 16)}, at(256 + 64 * i, 16)));
+  const auto waits = find_branches(plan, kLimits);
+  ASSERT_EQ(waits.size(), plan.steps.size());
+  EXPECT_THAT(waits[3], ElementsAre(2, 1, 0));
+  EXPECT_THAT(waits.back(), ElementsAre(static_cast<int>(waits.size()) - 2));
+}
+
 // The third takes over memory that the second still reads.
 TEST(Branches, MemoryThatIsReusedIsWaitedFor) {
   Plan plan;
