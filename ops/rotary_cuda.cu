@@ -16,7 +16,10 @@ using namespace plica::cuda;
 struct Shape {
   Layout<4> pairs;      // x, cos, sin, y
   int64_t distance[4];  // between the two of a pair, in each operand
+  bool few;             // all blocks run at once, with room for more
 };
+
+constexpr unsigned kFewBlocks = 264;  // two a multiprocessor of an H200: there is room for the next kernel
 
 // A thread turns kWidth neighbouring pairs.
 template <class T, int kWidth>
@@ -24,6 +27,7 @@ __global__ void __launch_bounds__(kBlock)
     pairs(const __grid_constant__ Shape shape, const T* __restrict__ x, const T* __restrict__ cosine,
           const T* __restrict__ sine, T* __restrict__ y) {
   using P = Pack<T, kWidth>;
+  if (shape.few) let_next_begin();
   wait_for_earlier();
   const int64_t linear = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
   if (linear >= shape.pairs.count) return;
@@ -74,9 +78,11 @@ void run(const ops::Rotary& op, const KernelArgs& args) {
   visit_float(x.type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int kWidth = kVectors ? kVector<T> : 1;
-    launch_early({blocks_for(shape.pairs.count, kBlock * kWidth), kBlock, 0, stream_of(args)}, pairs<T, kWidth>, shape,
-                 static_cast<const T*>(x.data), static_cast<const T*>(args.in[1].data),
-                 static_cast<const T*>(args.in[2].data), static_cast<T*>(args.out[0].data));
+    const dim3 blocks = blocks_for(shape.pairs.count, kBlock * kWidth);
+    shape.few = blocks.x <= kFewBlocks;
+    launch_early({blocks, kBlock, 0, stream_of(args)}, pairs<T, kWidth>, shape, static_cast<const T*>(x.data),
+                 static_cast<const T*>(args.in[1].data), static_cast<const T*>(args.in[2].data),
+                 static_cast<T*>(args.out[0].data));
   });
 }
 

@@ -14,6 +14,7 @@ struct NormRows {
   float eps = 0;
   double wide_eps = 0;
   bool constant = false;  // gamma and beta may be read before earlier kernels are done
+  bool few = false;       // all blocks run at once, with room for more
 };
 
 // The values of an operand (C) that all rows share, at a thread's accesses.
@@ -47,6 +48,7 @@ __global__ void __launch_bounds__(kBlock)
     factor.load(gamma, norm.gamma_step, width);
     offset.load(beta, norm.beta_step, width);
   };
+  if (norm.few) let_next_begin();
   if (kAhead && norm.constant) load_shared();
   wait_for_earlier();
   int64_t at[kNum][2];
@@ -109,6 +111,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+constexpr int64_t kFewestRows = 264;    // two blocks a multiprocessor of an H200: there is room for the next kernel
 constexpr int64_t kManyRows = 1 << 14;  // of 16 bits, a thread has several at once: one's loads hide another's sums
 
 template <bool kCentred>
@@ -153,6 +156,7 @@ struct NormKernels {
     const State& state = *static_cast<const State*>(args.state);
     NormRows norm = rows_of_norm(op.eps, args);
     norm.constant = state.constant;
+    norm.few = norm.rows.outer.count <= kFewestRows;
     if (norm.rows.outer.count == 0) return;
     visit_16_or_32_bits(args.in[0].type.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
