@@ -352,6 +352,14 @@ int64_t even_tiles(int64_t channels, int64_t wanted) {
   return std::min(wanted, channels);
 }
 
+// Slices that hold no more than the result beside it, or fewer where these are tiles already: thin products are slow.
+int64_t wanted_slices(const Graph& graph, const Node& product, const Tree& tree, const Tiling& tiling) {
+  const auto bytes = [&](ValueId id) { return static_cast<int64_t>(num_bytes(graph.type(id))); };
+  const int64_t result = std::max(bytes(product.outputs[0]), int64_t{1});
+  const int64_t all = tree.bytes() + bytes(product.inputs[0]) + bytes(product.inputs[1]);
+  return std::min(tiling.num_tiles(tree.bytes()), (all + result - 1) / result);
+}
+
 // Whether the product was rewritten.
 Result<bool> rewrite(Graph& graph, const KnownValues& known, NodeId product, const Tiling& tiling) {
   const Node node = graph.node(product);
@@ -367,7 +375,7 @@ Result<bool> rewrite(Graph& graph, const KnownValues& known, NodeId product, con
       graph.type(node.inputs[1]).shape[axis] != channels)
     return false;
   Patch patch(graph, node.name);
-  const int64_t tiles = even_tiles(channels, tiling.num_tiles(tree.bytes()));
+  const int64_t tiles = even_tiles(channels, wanted_slices(graph, node, tree, tiling));
   std::vector<ValueId> parts;
   for (int64_t t = 0; t < tiles; ++t) {
     PLICA_TRY(std::vector<ValueId> operands,

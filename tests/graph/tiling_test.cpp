@@ -138,5 +138,22 @@ TEST(PutChannelsFirst, SomeChannelsAfterTheOther) {
   EXPECT_THAT(text, HasSubstr("Concat"));
 }
 
+// 55,296 bytes want 216 tiles; six of them hold no more than the result.
+TEST(PutChannelsFirst, SlicesAreNoThinnerThanTheResultAsks) {
+  const std::string text = tiled(&put_channels_first, R"(
+      input x: f32 1x12x12x5
+      input m: f32 1x12x12x1
+      constant u: f32 5x48
+      constant g: f32 5x48
+      p = Mul(m, Mul(Sigmoid(MatMul(x, g)), MatMul(x, u)))
+      l = Slice(p) {starts=[0,0,0,0], sizes=[1,12,12,24], steps=[1,1,1,1]}
+      r = Slice(p) {starts=[0,0,0,24], sizes=[1,12,12,24], steps=[1,1,1,1]}
+      y = MatMul(Transpose(l) {perm=[0,3,1,2]}, Transpose(r) {perm=[0,3,2,1]})
+      output y
+  )",
+                                 1);
+  EXPECT_EQ(count(text, " = MatMul("), 12u) << text;
+}
+
 }  // namespace
 }  // namespace plica
