@@ -34,9 +34,10 @@ constexpr const char* kDetails =
     "\n"
     "Some passes warm up. The last line is JSON: \"ms\" (of each repetition), \"cpu_ms\", \"load_ms\" (until the model "
     "is ready),\n"
-    "\"first_ms\" (first pass), \"peak_rss_mb\", \"arena_bytes\", \"weights_bytes\", with --steps \"steps\"; on a GPU "
-    "also "
-    "\"median_ms\",\n"
+    "\"first_ms\" (first pass), \"peak_rss_mb\", \"arena_bytes\", \"inner_bytes\" (of it, without inputs and "
+    "outputs),\n"
+    "\"mapped_bytes\" (what the device has given for the arena), \"weights_bytes\", with --steps \"steps\"; on a GPU "
+    "also \"median_ms\",\n"
     "\"back_to_back_ms\" and \"host_us\" (from entry to return of a run).";
 
 // How steps are timed, and what they are measured against.
@@ -141,6 +142,8 @@ Result<int> bench(const BenchArguments& arguments, const CommonOptions& common) 
   line["peak_rss_mb"] = peak_rss_mb();
   line["device"] = plan.device_name;
   line["arena_bytes"] = plan.arena_bytes;
+  line["inner_bytes"] = plan.inner_bytes;
+  line["mapped_bytes"] = times.mapped_bytes;
   line["weights_bytes"] = plan.weights_bytes;
   if (!on_host) {
     line["median_ms"] = median(times.ms);

@@ -81,6 +81,7 @@ Result<BenchTimes> time_runs(Session& session, const std::vector<std::vector<Ten
     times.ms.push_back(ms);
     times.cpu_ms.push_back(cpu_ms() - cpu_start);
   }
+  times.mapped_bytes = session.state().runner->arena_bytes();
   if (session.state().model->context->traits().device == Device::kCpu) return times;
   for (int i = 0; i < repeat; ++i) {
     PLICA_TRY(const double us, bench.host_us());

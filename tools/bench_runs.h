@@ -16,6 +16,7 @@ struct BenchTimes {
   double back_to_back_ms = 0;   // mean of repetitions queued one behind the other; 0 on the CPU
   std::vector<double> host_us;  // from entry to return of one run; none on the CPU
   GraphNodes graph_nodes;       // what one run launches, of the last batch
+  size_t mapped_bytes = 0;      // that the device has given for the arena, inputs and outputs lying outside it
 };
 
 // Inputs and outputs lie on the model's device; afterwards the last batch is bound as it is. `batches` hold the inputs in the

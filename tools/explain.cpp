@@ -35,7 +35,7 @@ constexpr const char* kDetails =
     "relative positions, \"relative_position_bias\" is looked up in a table.\n"
     "\n"
     "In JSON: \"structures\" (how many of each were found), \"steps\", \"arena_bytes\", "
-    "\"inner_peak_bytes\" (the most that one step needs of it beside inputs and outputs), \"weights_bytes\", "
+    "\"inner_bytes\" (of it, where inputs and outputs are bound), \"weights_bytes\", "
     "\"plan_ms\".";
 
 struct ExplainArguments {
@@ -91,7 +91,7 @@ void print_json(const Plan& plan) {
   ordered_json steps = ordered_json::array();
   for (const Step& step : plan.steps) steps.push_back(json_of(step, plan.device_name));
   const ordered_json root = {{"structures", std::move(structures)}, {"steps", std::move(steps)},
-                             {"arena_bytes", plan.arena_bytes},     {"inner_peak_bytes", plan.inner_peak_bytes},
+                             {"arena_bytes", plan.arena_bytes},     {"inner_bytes", plan.inner_bytes},
                              {"weights_bytes", plan.weights_bytes}, {"plan_ms", plan.plan_ms}};
   std::printf("%s\n", root.dump(1, ' ', false, ordered_json::error_handler_t::replace).c_str());
 }
@@ -101,7 +101,7 @@ void print_text(const Plan& plan, bool memory) {
   std::printf(
       "%zu steps on %s, arena %.2f MiB (%.2f beside inputs and outputs), weights %.2f MiB, planned in %.1f ms\n",
       plan.steps.size(), plan.device_name.c_str(), static_cast<double>(plan.arena_bytes) / kMiB,
-      static_cast<double>(plan.inner_peak_bytes) / kMiB, static_cast<double>(plan.weights_bytes) / kMiB, plan.plan_ms);
+      static_cast<double>(plan.inner_bytes) / kMiB, static_cast<double>(plan.weights_bytes) / kMiB, plan.plan_ms);
   std::printf("structures:");
   for (const auto& [name, count] : plan.structures) std::printf(" %s %d", name.c_str(), count);
   std::printf("%s\n", plan.structures.empty() ? " none" : "");

@@ -13,7 +13,7 @@ struct Resident {
   std::vector<std::shared_ptr<void>> memory;
   std::vector<TensorView> inputs, outputs;
 
-  // Runs once, to learn what the outputs are.
+  // Runs once.
   static Result<Resident> make(Session& session, const std::vector<Tensor>& inputs);
 
   Status bind(Session& session) const;

@@ -65,6 +65,7 @@ class CudaQueue final : public DeviceQueue {
   }
 
   Status grow_arena(size_t bytes) override { return arena_.grow(bytes); }
+  size_t arena_bytes() const override { return arena_.num_bytes(); }
   std::byte* arena() const override { return arena_.base(); }
   Result<std::shared_ptr<void>> memory(size_t bytes) override { return device_memory(bytes); }
   Result<std::shared_ptr<void>> pinned_memory(size_t bytes) override { return plica::pinned_memory(bytes); }

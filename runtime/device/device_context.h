@@ -51,6 +51,7 @@ class DeviceQueue {
   // The arena: makes [arena, arena + bytes) usable. Never moves, never shrinks; after an Error it is as it was.
   virtual Status grow_arena(size_t bytes) = 0;
   virtual std::byte* arena() const = 0;
+  virtual size_t arena_bytes() const = 0;  // usable so far
 
   virtual Result<std::shared_ptr<void>> memory(size_t bytes) = 0;  // of the device
   virtual Result<std::shared_ptr<void>> pinned_memory(

@@ -23,6 +23,7 @@ class HostRunner final : public PlanRunner {
   Status synchronize() override { return {}; }
   Status set_stream(void* stream) override;
   void* stream() const override { return nullptr; }
+  size_t arena_bytes() const override { return arena_.num_bytes(); }
 
  private:
   Arena arena_;

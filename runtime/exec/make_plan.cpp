@@ -30,7 +30,7 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const PlanOptions& option
   const auto num_steps = static_cast<int>(draft.steps.size());
   for (const Buffer& buffer : draft.buffers) {
     const bool kept = buffer.kind == Kind::kOutput;
-    lifetimes.push_back({buffer.bytes, num_steps, kept ? num_steps - 1 : -1});
+    lifetimes.push_back({buffer.bytes, num_steps, kept ? num_steps - 1 : -1, buffer.kind != Kind::kArena});
   }
   for (int i = 0; i < num_steps; ++i) {
     const Step& step = draft.steps[static_cast<size_t>(i)];
@@ -53,13 +53,6 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const PlanOptions& option
   for (int i = 0; i < num_steps; ++i) lifetimes.push_back({draft.steps[static_cast<size_t>(i)].scratch_bytes, i, i});
   if (options.context != nullptr) keep_apart(lifetimes, num_steps);
   return lifetimes;
-}
-
-// The most that steps hold at once beside what the caller may bind: inputs and outputs.
-size_t inner_peak_bytes(const Draft& draft, std::vector<Lifetime> lifetimes) {
-  for (size_t i = 0; i < draft.buffers.size(); ++i)
-    if (draft.buffers[i].kind != Kind::kArena) lifetimes[i].bytes = 0;
-  return live_peak_bytes(lifetimes);
 }
 
 // Buffer numbers become places in the arena, in a graph's input or in its output.
@@ -139,7 +132,7 @@ Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options
   plan->lifetimes = lifetimes_of(draft, options);
   plan->memory = plan_memory(plan->lifetimes);
   plan->arena_bytes = plan->memory.arena_bytes;
-  plan->inner_peak_bytes = inner_peak_bytes(draft, plan->lifetimes);
+  plan->inner_bytes = plan->memory.inner_bytes;
   PLICA_CHECK(check_limit(*plan, options.memory_limit_bytes));
   plan->steps = std::move(draft.steps);
   place_steps(draft.buffers, plan->memory, *plan);

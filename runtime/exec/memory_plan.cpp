@@ -32,6 +32,7 @@ MemoryPlan place_in_order(std::span<const Lifetime> lifetimes, const Order& orde
     }
     plan.offsets[id] = best_gap == static_cast<size_t>(-1) ? end : best;
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[id] + bytes);
+    if (!lifetimes[id].is_edge) plan.inner_bytes = plan.arena_bytes;
     const auto at = std::upper_bound(placed.begin(), placed.end(), id,
                                      [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; });
     placed.insert(at, id);
@@ -56,12 +57,15 @@ std::vector<size_t> live_bytes(std::span<const Lifetime> lifetimes) {
   return change;
 }
 
-// The orders that are tried: largest first; largest first within the most crowded steps; longest first; oldest first.
+// The orders that are tried: largest first; largest first within the most crowded steps; longest first; oldest first. Edges
+// come behind all else.
 template <class Key>
 Order ordered_by(std::span<const Lifetime> lifetimes, Key&& key) {
   Order order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) > key(b); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return lifetimes[a].is_edge != lifetimes[b].is_edge ? lifetimes[b].is_edge : key(a) > key(b);
+  });
   return order;
 }
 
@@ -69,7 +73,7 @@ Order ordered_by(std::span<const Lifetime> lifetimes, Key&& key) {
 
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   const std::vector<size_t> live = live_bytes(lifetimes);
-  const size_t peak = live_peak_bytes(lifetimes);
+  const size_t peak = live_peak_bytes(lifetimes), inner_peak = inner_peak_bytes(lifetimes);
   const auto bytes = [&](size_t i) { return lifetimes[i].bytes; };
   const auto length = [&](size_t i) { return lifetimes[i].last - lifetimes[i].first; };
   const auto crowd = [&](size_t i) {
@@ -78,15 +82,23 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   };
   MemoryPlan best = place_in_order(lifetimes, ordered_by(lifetimes, bytes));
   const auto attempt = [&](auto&& key) {
-    if (best.arena_bytes == peak) return;
+    if (best.arena_bytes == peak && best.inner_bytes == inner_peak) return;
     MemoryPlan plan = place_in_order(lifetimes, ordered_by(lifetimes, key));
-    if (plan.arena_bytes < best.arena_bytes) best = std::move(plan);
+    const auto size = [](const MemoryPlan& p) { return std::pair(p.inner_bytes, p.arena_bytes); };
+    if (size(plan) < size(best)) best = std::move(plan);
   };
   attempt([&](size_t i) { return std::pair(crowd(i), bytes(i)); });
   attempt([&](size_t i) { return std::pair(length(i), static_cast<int64_t>(bytes(i))); });
   attempt([&](size_t i) { return -lifetimes[i].first; });
   best.peak_bytes = peak;
   return best;
+}
+
+size_t inner_peak_bytes(std::span<const Lifetime> lifetimes) {
+  std::vector<Lifetime> inner(lifetimes.begin(), lifetimes.end());
+  for (Lifetime& lifetime : inner)
+    if (lifetime.is_edge) lifetime.bytes = 0;
+  return live_peak_bytes(inner);
 }
 
 size_t live_peak_bytes(std::span<const Lifetime> lifetimes) {

@@ -11,11 +11,13 @@ namespace plica {
 struct Lifetime {
   size_t bytes = 0;
   int first = 0, last = 0;
+  bool is_edge = false;  // the caller may bring the memory: nothing else is placed higher for its sake
 };
 
 struct MemoryPlan {
   std::vector<size_t> offsets;  // one a lifetime, multiples of kMemoryAlignment
   size_t arena_bytes = 0;
+  size_t inner_bytes = 0;  // of the arena, where the caller brings all that is an edge
   size_t peak_bytes = 0;  // most bytes live at one step, each rounded up to the alignment: no plan needs less
 };
 
@@ -28,6 +30,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
 
 // Most bytes live at one step, each rounded up to the alignment.
 size_t live_peak_bytes(std::span<const Lifetime> lifetimes);
+size_t inner_peak_bytes(std::span<const Lifetime> lifetimes);  // without edges
 
 // A row a step: [offset, end) of what is live, and its sum; then the usage, peak / arena.
 std::string to_text(std::span<const Lifetime> lifetimes, const MemoryPlan& plan);

@@ -42,6 +42,8 @@ class PlanRunner {
   // The stream (a cudaStream_t) that runs are queued on; null: the runner's own. Nothing on the CPU.
   virtual Status set_stream(void* stream) = 0;
   virtual void* stream() const = 0;
+
+  virtual size_t arena_bytes() const = 0;  // that the device has given so far
 };
 
 Result<std::unique_ptr<PlanRunner>> make_runner(const std::shared_ptr<DeviceContext>& context);

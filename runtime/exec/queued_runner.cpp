@@ -29,7 +29,7 @@ Status QueuedRunner::prepare(std::shared_ptr<const Plan> plan) {
   if (found != ready_.end()) {
     std::rotate(ready_.begin(), found, found + 1);
   } else {
-    PLICA_CHECK(queue_->grow_arena(std::max<size_t>(plan->arena_bytes, 1)));
+    PLICA_CHECK(queue_->grow_arena(std::max<size_t>(plan->inner_bytes, 1)));
     PLICA_TRY(std::unique_ptr<ReadyPlan> ready, ReadyPlan::make(std::move(plan), *queue_));
     if (ready_.size() == kMostReady) ready_.pop_back();
     ready_.insert(ready_.begin(), std::move(ready));
@@ -174,6 +174,14 @@ std::vector<bool> QueuedRunner::ports_in_place() const {
   return in_place;
 }
 
+// Inputs and outputs that are not used in place lie in the arena.
+Status QueuedRunner::make_room(const std::vector<bool>& in_place) {
+  const ReadyPlan& ready = *ready_.front();
+  for (size_t i = 0; i < in_place.size(); ++i)
+    if (!in_place[i] && num_bytes(ready.type(i)) > 0) return queue_->grow_arena(ready.plan->arena_bytes);
+  return {};
+}
+
 void QueuedRunner::place_ports(const std::vector<bool>& in_place) {
   ReadyPlan& ready = *ready_.front();
   const size_t num_inputs = ready.plan->inputs.size();
@@ -198,6 +206,7 @@ bool QueuedRunner::fits(const CapturedPlan* captured) const {
 Status QueuedRunner::launch() {
   ReadyPlan& ready = *ready_.front();
   if (!ready.has_run) {
+    PLICA_CHECK(make_room(ports_in_place()));
     PLICA_CHECK(enqueue(ports_in_place(), nullptr));
     ready.has_run = true;
     return {};
@@ -237,6 +246,7 @@ Result<std::unique_ptr<CapturedPlan>> QueuedRunner::capture(bool in_place) {
   captured->ports = ports_;
   captured->in_place = in_place ? ports_in_place() : std::vector<bool>(ports_.size(), false);
   captured->copies.resize(ports_.size());
+  PLICA_CHECK(make_room(captured->in_place));
   const auto record = [&] { return enqueue(captured->in_place, captured.get()); };
   PLICA_TRY(captured->graph, queue_->capture(record).context("capturing the plan as a graph"));
   return captured;
@@ -329,6 +339,7 @@ Status QueuedRunner::enqueue_step(size_t i) {
 // Each step alone, several times in a row as one graph, so that launching costs nothing.
 Status QueuedRunner::time_steps(std::span<double> step_ms) {
   const ReadyPlan& ready = *ready_.front();
+  PLICA_CHECK(make_room(ports_in_place()));
   PLICA_CHECK(enqueue(ports_in_place(), nullptr));
   const size_t begin = 0, end = 1;
   for (size_t i = 0; i < step_ms.size(); ++i) {
@@ -352,6 +363,7 @@ Status QueuedRunner::time_steps(std::span<double> step_ms) {
 Status QueuedRunner::trace(std::span<double> step_times) {
   const DeviceScope scope(context_.get());
   PLICA_CHECK(reserve_pinned());
+  PLICA_CHECK(make_room(ports_in_place()));
   take_inputs();
   PLICA_TRY(const std::unique_ptr<DeviceGraph> graph,
             queue_->capture([&] { return enqueue(ports_in_place(), nullptr, true); }));

@@ -28,6 +28,7 @@ class QueuedRunner final : public PlanRunner {
   Status synchronize() override;
   Status set_stream(void* stream) override;
   void* stream() const override { return queue_->stream(); }
+  size_t arena_bytes() const override { return queue_->arena_bytes(); }
 
  private:
   Status bind(size_t port, void* data);
@@ -43,6 +44,7 @@ class QueuedRunner final : public PlanRunner {
   bool fits(const CapturedPlan* captured) const;
   void place_ports(const std::vector<bool>& in_place);
   std::vector<bool> ports_in_place() const;
+  Status make_room(const std::vector<bool>& in_place);
 
   // One run: copies in, steps, copies out. With `captured` it becomes a graph, whose copies are noted there; with `marked`,
   // in a graph too, step i is between marks 2 i and 2 i + 1.

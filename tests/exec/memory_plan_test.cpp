@@ -128,5 +128,23 @@ TEST(MemoryPlan, SkipConnectionsAreCloseToTheirPeak) {
   EXPECT_LE(excess(lifetimes), 1.15);
 }
 
+TEST(MemoryPlan, EdgesLieAboveAllElse) {
+  std::vector<Lifetime> lifetimes{{1024, 0, 9, true}, {128, 0, 3}, {128, 2, 9}, {512, 8, 9, true}};
+  const MemoryPlan plan = plan_memory(lifetimes);
+  expect_valid(lifetimes, plan);
+  EXPECT_EQ(plan.inner_bytes, 256u);
+  EXPECT_EQ(plan.inner_bytes, inner_peak_bytes(lifetimes));
+  EXPECT_EQ(plan.arena_bytes, 256u + 1024 + 512);
+}
+
+// They take gaps that the rest leaves.
+TEST(MemoryPlan, EdgesLieInGaps) {
+  const std::vector<Lifetime> lifetimes{{512, 0, 3}, {64, 4, 9}, {448, 5, 9, true}};
+  const MemoryPlan plan = plan_memory(lifetimes);
+  expect_valid(lifetimes, plan);
+  EXPECT_EQ(plan.inner_bytes, 512u);
+  EXPECT_EQ(plan.arena_bytes, 512u);
+}
+
 }  // namespace
 }  // namespace plica

@@ -71,14 +71,14 @@ std::shared_ptr<const Plan> plan_in_tiles(const std::string& text) {
 
 // Three pair tensors and two of an alignment of the same size, and less where no projections lie side by side.
 TEST(PairMemory, StaysWithinFivePairTensors) {
-  EXPECT_LE(plan_of(graph_of(triangle_multiplication()), {})->inner_peak_bytes, 5 * kPairBytes);
-  EXPECT_LE(plan_in_tiles(triangle_attention())->inner_peak_bytes, 5 * kPairBytes);
-  EXPECT_LE(plan_in_tiles(transition())->inner_peak_bytes, 4 * kPairBytes);
+  EXPECT_LE(plan_of(graph_of(triangle_multiplication()), {})->inner_bytes, 5 * kPairBytes);
+  EXPECT_LE(plan_in_tiles(triangle_attention())->inner_bytes, 5 * kPairBytes);
+  EXPECT_LE(plan_in_tiles(transition())->inner_bytes, 4 * kPairBytes);
 }
 
 TEST(PairMemory, WithoutALimitRowsAreWhole) {
-  EXPECT_GT(plan_of(graph_of(triangle_attention()), {})->inner_peak_bytes, 6 * kPairBytes);
-  EXPECT_GT(plan_of(graph_of(transition()), {})->inner_peak_bytes, 5 * kPairBytes);
+  EXPECT_GT(plan_of(graph_of(triangle_attention()), {})->inner_bytes, 6 * kPairBytes);
+  EXPECT_GT(plan_of(graph_of(transition()), {})->inner_bytes, 5 * kPairBytes);
 }
 
 TEST(PairMemory, TilesAreCountedAsOneStructure) {
