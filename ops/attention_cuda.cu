@@ -18,7 +18,10 @@ constexpr Kernel kKernels[] = {
      .declines = As<ops::Attention>::fn<declines_mma>,
      .prepare = As<ops::Attention>::fn<prepare_mma>,
      .run = As<ops::Attention>::fn<run_mma>},
-    {.name = "simt", .declines = As<ops::Attention>::fn<declines_simt>, .run = As<ops::Attention>::fn<run_simt>},
+    {.name = "simt",
+     .declines = As<ops::Attention>::fn<declines_simt>,
+     .run = As<ops::Attention>::fn<run_simt>,
+     .in_place = 1},  // a block reads its queries, of which it writes the results, once and before those
     {.name = "row",
      .declines = As<ops::Attention>::fn<cuda::rank_over_8<ops::Attention>>,
      .run = As<ops::Attention>::fn<run_row>},

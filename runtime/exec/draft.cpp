@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
-#include "ops/concat.h"
 #include "ops/copy.h"
 #include "ops/view.h"
 #include "runtime/core/shape.h"
 #include "runtime/exec/constant_view.h"
 #include "runtime/exec/kernel_choice.h"
 #include "runtime/exec/layout.h"
+#include "runtime/exec/parts.h"
 
 namespace plica {
 namespace {
@@ -28,10 +29,10 @@ class Drafter {
 
   Result<Draft> draft(const std::vector<NodeId>& order) {
     place_given_values();
-    if (!options_.reference) find_parts(order);
+    if (!options_.reference) parts_ = find_parts(graph_, order);
     for (NodeId id : order) {
       const Node& node = graph_.node(id);
-      const bool is_made = !node.outputs.empty() && wholes_.count(node.outputs[0]) != 0;
+      const bool is_made = !node.outputs.empty() && parts_.wholes.count(node.outputs[0]) != 0;
       Status status = {};
       if (is_made)
         set_value(node.outputs[0], place_of_whole(node.outputs[0]));
@@ -156,42 +157,29 @@ class Drafter {
     return add_step(std::move(step), std::move(choice));
   }
 
-  // A value that only a Concat reads is written where it will stand in the result: what makes it is a step.
-  void find_parts(const std::vector<NodeId>& order) {
-    for (NodeId id : order) {
-      const Node& node = graph_.node(id);
-      if (node.op != &concat_op || !std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-            const Value& value = graph_.value(input);
-            return value.producer != kNone && !graph_.node(value.producer).op->is_view && value.users.size() == 1 &&
-                   uses_[at(input)] == 1 && parts_.count(input) == 0 && wholes_.count(input) == 0;
-          }))
-        continue;
-      const ValueId whole = node.outputs[0];
-      const auto axis = at(static_cast<int32_t>(node.attrs.as<ops::Concat>().axis));
-      const int64_t step = dense_strides(graph_.type(whole).shape)[axis];
-      wholes_.emplace(whole, Place{});
-      int64_t offset = 0;
-      for (ValueId input : node.inputs) {
-        parts_.emplace(input, Part{whole, offset * static_cast<int64_t>(size_of(graph_.type(whole).dtype))});
-        offset += graph_.type(input).shape[axis] * step;
-      }
-    }
-  }
-
+  // Where the result of a Concat stands: over what its parts add to, where that gives way, else in memory of its own.
   const Place& place_of_whole(ValueId whole) {
     Place& place = wholes_[whole];
-    if (place.kind == Kind::kAbsent)
-      place =
-          add_buffer({Kind::kArena, 0, num_bytes(graph_.type(whole)), 0, is_result_[at(whole)]}, graph_.type(whole));
-    return place;
+    if (place.kind != Kind::kAbsent) return place;
+    const TensorType& type = graph_.type(whole);
+    const ValueId base = parts_.wholes.at(whole);
+    if (base != kNone && !is_result_[at(whole)] && values_[at(base)].type == type && owns_memory(values_[at(base)]))
+      return place = values_[at(base)];
+    parts_.wholes[whole] = kNone;
+    return place = add_buffer({Kind::kArena, 0, num_bytes(type), 0, is_result_[at(whole)]}, type);
+  }
+
+  bool owns_memory(const Place& place) {
+    return place.kind == Kind::kArena && place.offset_bytes == 0 && !buffer_of(place).is_result;
   }
 
   // Where a part stands in its whole.
   Place place_of_part(ValueId id) {
-    const Part& part = parts_.at(id);
+    const Part& part = parts_.parts.at(id);
     Place place = place_of_whole(part.whole);
-    place.type = normalised({graph_.type(id).dtype, graph_.type(id).shape, dense_strides(place.type.shape)});
-    place.offset_bytes = part.offset_bytes;
+    const Strides strides = dense_strides(place.type.shape);
+    place.type = normalised({place.type.dtype, graph_.type(id).shape, strides});
+    place.offset_bytes = part.start * strides[part.axis] * static_cast<int64_t>(size_of(place.type.dtype));
     return place;
   }
 
@@ -231,7 +219,7 @@ class Drafter {
     for (const Place& place : step.in) request.in.push_back(operand(place));
     for (ValueId id : node.outputs) {
       request.out.push_back(graph_.type(id));
-      if (parts_.count(id) != 0) {
+      if (is_part(id)) {
         const Place part = place_of_part(id);
         request.preferred.push_back(part.type.strides);
         request.out_alignments.push_back(alignment(part));
@@ -248,18 +236,20 @@ class Drafter {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       TensorType type = graph_.type(node.outputs[i]);
       if (choice.takes_preferred) type.strides = request.preferred[i];
-      const bool is_part = parts_.count(node.outputs[i]) != 0;
-      const int reused = i == 0 && !is_part ? reusable_input(node, step, *choice.kernel, type) : -1;
+      const bool stands_in_whole = is_part(node.outputs[i]);
+      int reused = i == 0 && !stands_in_whole ? reusable_input(node, step, *choice.kernel, type) : -1;
+      if (i == 0 && !stands_in_whole && reused < 0) reused = strided_input(node, step, *choice.kernel, type);
       Place place;
-      if (is_part && request.preferred[i] == type.strides) {
+      if (stands_in_whole && request.preferred[i] == type.strides && may_write(node.outputs[i], step, *choice.kernel)) {
         place = place_of_part(node.outputs[i]);
       } else if (reused >= 0) {
         place = step.in[at(reused)];
         place.type = type;
+        buffer_of(place).is_result |= is_result_[at(node.outputs[i])];
       } else {
         const size_t bytes = num_bytes(type);
         place = add_buffer({Kind::kArena, 0, bytes, 0, is_result_[at(node.outputs[i])]}, std::move(type));
-        if (is_part) copies.emplace_back(place, place_of_part(node.outputs[i]));
+        if (stands_in_whole) copies.emplace_back(place, place_of_part(node.outputs[i]));
       }
       set_value(node.outputs[i], place);
       step.out.push_back(std::move(place));
@@ -269,19 +259,77 @@ class Drafter {
     return {};
   }
 
-  // The input whose memory the first result may take over because nobody reads it any more; -1: none.
+  bool is_part(ValueId id) const { return parts_.parts.count(id) != 0; }
+
+  static bool share_memory(const Place& a, const Place& b) {
+    return a.kind == Kind::kArena && a.kind == b.kind && a.index == b.index;
+  }
+
+  // Whether the kernel may write a part where it stands: what it adds to may stand there too, nothing else that it reads.
+  bool may_write(ValueId id, const Step& step, const Kernel& kernel) {
+    Place part = place_of_part(id);
+    int num_shared = 0;
+    bool in_place = true;
+    for (size_t i = 0; i < step.in.size(); ++i) {
+      if (!share_memory(step.in[i], part)) continue;
+      ++num_shared;
+      in_place = i < 32 && (kernel.in_place >> i & 1) != 0 && step.in[i].offset_bytes == part.offset_bytes &&
+                 step.in[i].type == part.type;
+    }
+    const ValueId whole = parts_.parts.at(id).whole;
+    if (parts_.wholes[whole] == kNone || (num_shared == 1 && in_place)) return begun_.insert(whole), true;
+    if (begun_.count(whole) != 0) return false;
+    parts_.wholes[whole] = kNone;  // none of it is written yet: it stands elsewhere
+    wholes_[whole] = {};
+    return begun_.insert(whole), true;
+  }
+
+  // The input whose memory the first result may take over because nobody reads it any more; -1: none. Where work is queued that
+  // may become memory of an output: it is written as soon as the input is made. On the host it might be less aligned than the
+  // kernels so far were promised.
   int reusable_input(const Node& node, const Step& step, const Kernel& kernel, const TensorType& out) {
-    if (kernel.in_place == 0 || is_result_[at(node.outputs[0])]) return -1;
+    const bool is_result = is_result_[at(node.outputs[0])];
+    if (kernel.in_place == 0 || (is_result && on_host_)) return -1;
     for (size_t i = 0; i < step.in.size() && i < 32; ++i) {
       const Place& place = step.in[i];
       if ((kernel.in_place >> i & 1) == 0 || place.kind != Kind::kArena || place.type != out) continue;
       if (place.offset_bytes % 64 != 0 || buffer_of(place).is_result || buffer_of(place).uses != 1) continue;
-      const auto shares = [&](const Place& other) { return other.kind == Kind::kArena && other.index == place.index; };
+      if (is_result && (!owns_memory(place) || buffer_of(place).bytes != num_bytes(out))) continue;
+      const auto shares = [&](const Place& other) { return share_memory(other, place); };
       if (values_[at(node.inputs[i])].index == place.index &&
           std::count_if(step.in.begin(), step.in.end(), shares) == 1)
         return static_cast<int>(i);
     }
     return -1;
+  }
+
+  // The same for an input whose rows lie among what else this step alone still reads: queries beside keys and values. `out` gets
+  // its strides. Readers of the result find it with gaps, so what is small stays dense.
+  int strided_input(const Node& node, const Step& step, const Kernel& kernel, TensorType& out) {
+    constexpr size_t kLarge = size_t{16} << 20;
+    if (kernel.in_place == 0 || is_result_[at(node.outputs[0])] || num_bytes(out) < kLarge) return -1;
+    for (size_t i = 0; i < step.in.size() && i < 32; ++i) {
+      const Place& place = step.in[i];
+      if ((kernel.in_place >> i & 1) == 0 || place.kind != Kind::kArena || is_dense(place.type)) continue;
+      if (place.type.dtype != out.dtype || place.type.shape != out.shape || buffer_of(place).is_result) continue;
+      int num_readers = 0, num_overlaps = 0;
+      for (const Place& other : step.in) {
+        num_readers += share_memory(other, place);
+        num_overlaps += share_memory(other, place) && may_overlap(other, place);
+      }
+      if (num_readers != buffer_of(place).uses || num_overlaps != 1) continue;  // it overlaps with itself
+      if (!takes(kernel, step, place)) continue;
+      out.strides = place.type.strides;
+      return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  bool takes(const Kernel& kernel, const Step& step, const Place& out) const {
+    if (kernel.declines == nullptr) return true;
+    std::vector<Operand> in, results{operand(out)};
+    for (const Place& place : step.in) in.push_back(operand(place));
+    return kernel.declines(step.attrs.get(), Case{in, results, options_.device, options_.precision}) == nullptr;
   }
 
   // With its operands placed: lets the kernel prepare, and books its scratch.
@@ -333,15 +381,13 @@ class Drafter {
   const bool on_host_ = options_.context == nullptr;
   ConstantStore& constants_;
   Draft draft_;
-  struct Part {
-    ValueId whole;
-    int64_t offset_bytes;
-  };
-  std::unordered_map<ValueId, Part> parts_;    // what is written into the result of a Concat
-  std::unordered_map<ValueId, Place> wholes_;  // those results; kAbsent until the first part is made
-  std::vector<Place> values_, dense_;          // by ValueId; kAbsent until made
-  std::vector<int> uses_;                      // by ValueId: readers, the graph's outputs too
-  std::vector<bool> is_result_;                // by ValueId: an output of the graph looks at its memory
+  Parts parts_;
+  std::unordered_map<ValueId, Place>
+      wholes_;                         // where the results of Concats stand; kAbsent until the first part is made
+  std::unordered_set<ValueId> begun_;  // those of which parts are written
+  std::vector<Place> values_, dense_;  // by ValueId; kAbsent until made
+  std::vector<int> uses_;              // by ValueId: readers, the graph's outputs too
+  std::vector<bool> is_result_;        // by ValueId: an output of the graph looks at its memory
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "runtime/exec/layout.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/transpose.h"
+#include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
 
 namespace plica {
@@ -19,6 +21,24 @@ bool is_for_products(const Graph& graph, const Node& transpose, const std::vecto
          std::all_of(users.begin(), users.end(), [&](NodeId id) { return graph.node(id).op == &mat_mul_op; });
 }
 
+// The bytes of a place in each period of that many, [begin, end); nullopt where they are not the same ones in each.
+struct Stretch {
+  int64_t begin = 0, end = 0;
+};
+std::optional<Stretch> stretch_in(const Place& place, int64_t period) {
+  const auto bytes = static_cast<int64_t>(size_of(place.type.dtype));
+  const Strides strides = place.type.strides.empty() ? dense_strides(place.type.shape) : place.type.strides;
+  const int64_t begin = place.offset_bytes % period;
+  Stretch stretch{begin, begin + bytes};
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const int64_t step = strides[i] * bytes, size = place.type.shape[i];
+    if (size == 1 || (step > 0 && step % period == 0)) continue;
+    if (step < 0 || step > period) return std::nullopt;
+    stretch.end += (size - 1) * step;
+  }
+  return stretch.end <= period ? std::optional(stretch) : std::nullopt;
+}
+
 }  // namespace
 
 Strides preferred_strides(const Graph& graph, ValueId id) {
@@ -32,6 +52,18 @@ Strides preferred_strides(const Graph& graph, ValueId id) {
   Strides strides(perm.size());
   for (size_t i = 0; i < perm.size(); ++i) strides[static_cast<size_t>(perm[i])] = dense[i];
   return is_dense({value.type.dtype, value.type.shape, strides}) ? Strides{} : strides;
+}
+
+bool may_overlap(const Place& a, const Place& b) {
+  const auto are_apart = [&](int64_t period) {
+    const auto of_a = stretch_in(a, period), of_b = stretch_in(b, period);
+    return of_a && of_b && (of_a->end <= of_b->begin || of_b->end <= of_a->begin);
+  };
+  constexpr int64_t kWholeMemory = int64_t{1} << 62;
+  if (are_apart(kWholeMemory)) return false;
+  return std::none_of(a.type.strides.begin(), a.type.strides.end(), [&](int64_t stride) {
+    return stride > 0 && are_apart(stride * static_cast<int64_t>(size_of(a.type.dtype)));
+  });
 }
 
 }  // namespace plica

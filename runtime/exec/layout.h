@@ -1,11 +1,15 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "runtime/exec/plan.h"
 
 namespace plica {
 
 // Strides that the maker of `value` should write so that what follows needs no copy: where its only reader is a Transpose, those that make
 // the transposed tensor dense; not for what products read with rows and columns swapped. Empty: dense.
 Strides preferred_strides(const Graph& graph, ValueId value);
+
+// Whether two places of one buffer share a byte, as far as their strides show.
+bool may_overlap(const Place& a, const Place& b);
 
 }  // namespace plica

@@ -31,5 +31,24 @@ TEST(Layout, ProductsReadEitherWay) {
             (Strides{1, 8, 2}));
 }
 
+Place place_at(int64_t offset_bytes, Shape shape, Strides strides) {
+  return {Place::Kind::kArena, 0, offset_bytes, nullptr, {DType::kF32, std::move(shape), std::move(strides)}, nullptr};
+}
+
+TEST(Layout, ColumnsSideBySideDoNotOverlap) {
+  const Place q = place_at(0, {3, 2, 5, 4}, {120, 4, 24, 1}), k = place_at(8 * 4, {3, 2, 5, 4}, {120, 4, 24, 1});
+  EXPECT_FALSE(may_overlap(q, k));
+  EXPECT_TRUE(may_overlap(q, q));
+  EXPECT_TRUE(may_overlap(q, place_at(7 * 4, {3, 2, 5, 4}, {120, 4, 24, 1})));
+  EXPECT_FALSE(may_overlap(q, place_at(16 * 4, {3, 5, 8}, {120, 24, 1})));
+}
+
+TEST(Layout, RowsBehindEachOtherDoNotOverlap) {
+  const Place first = place_at(0, {2, 6}, {}), second = place_at(12 * 4, {2, 6}, {});
+  EXPECT_FALSE(may_overlap(first, second));
+  EXPECT_TRUE(may_overlap(first, place_at(6 * 4, {2, 6}, {})));
+  EXPECT_TRUE(may_overlap(place_at(5 * 4, {2, 6}, {6, -1}), place_at(16 * 4, {2, 6}, {6, -1})));
+}
+
 }  // namespace
 }  // namespace plica
