@@ -22,6 +22,15 @@ bool has_gated_norms(const PipelineOptions& options) {
   return has_gated_products(options) && options.precision != Precision::kBf16Mixed;
 }
 
+// Tiles of rows cost a GPU time, which memory may be worth.
+bool tiles_rows(const PipelineOptions& options) { return options.device == Device::kCpu || options.save_memory; }
+
+// Strict products in fp32 take so long that a few more launches are lost beside them.
+bool cuts_norms(const PipelineOptions& options) {
+  const bool is_strict = options.precision == Precision::kFile || options.precision == Precision::kF32;
+  return options.device == Device::kCuda && is_strict;
+}
+
 constexpr Pass kPasses[] = {
     {"remove_dead", remove_dead},
     {"canonicalise", canonicalise},
@@ -46,8 +55,9 @@ constexpr Pass kPasses[] = {
     {"fold_weights", fold_weights},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
-    {"turn_weights", turn_weights, false, Device::kCuda, false, Precision::kTf32},
-    {"tile_rows", tile_rows, false, {}, true},
+    {"turn_weights", turn_weights, false, Device::kCuda, Precision::kTf32},
+    {.name = "tile_rows", .run = tile_rows, .when = tiles_rows},
+    {.name = "cut_norms", .run = cut_norms, .when = cuts_norms},
 };
 
 constexpr Pass kStoreF32{"store_f32", store_f32}, kStoreBf16{"store_bf16", store_bf16},
@@ -108,7 +118,7 @@ Result<PassReport> run_pipeline(Graph& graph, const PipelineOptions& options, Co
     PassRun run{pass.name};
     const bool skip = std::find(options.skip.begin(), options.skip.end(), pass.name) != options.skip.end();
     const bool elsewhere = pass.device && (*pass.device != options.device || options.precision != pass.precision);
-    const bool wanted = (!pass.saves_memory || options.save_memory) && (pass.when == nullptr || pass.when(options));
+    const bool wanted = pass.when == nullptr || pass.when(options);
     run.skipped = elsewhere || !wanted || (!pass.required && (skip || options.reference));
     if (!run.skipped) {
       const Clock::time_point pass_start = Clock::now();

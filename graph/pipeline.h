@@ -21,7 +21,6 @@ struct Pass {
   Result<int> (*run)(Graph& graph, ConstantStore& constants);
   bool required = false;              // kernels exist only for what it leaves behind: has no off switch
   std::optional<Device> device = {};  // it runs for this one alone, with `precision`
-  bool saves_memory = false;          // for time: it runs where memory is what is short
   Precision precision = Precision::kFile;
   bool (*when)(const PipelineOptions&) = nullptr;  // it runs where this is so; null: always
 };

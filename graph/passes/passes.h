@@ -6,6 +6,7 @@ namespace plica {
 
 // The passes; each file says what it does. All return the number of edits.
 Result<int> canonicalise(Graph& graph, ConstantStore& constants);
+Result<int> cut_norms(Graph& graph, ConstantStore& constants);
 Result<int> drop_broadcasts(Graph& graph, ConstantStore& constants);
 Result<int> expand_scores(Graph& graph, ConstantStore& constants);
 Result<int> fold_weights(Graph& graph, ConstantStore& constants);

@@ -3,25 +3,21 @@
 
 #include "graph/passes/passes.h"
 #include "graph/passes/tile_axes.h"
+#include "graph/passes/tile_region.h"
 #include "graph/passes/tiling.h"
-#include "graph/patch.h"
-#include "ops/concat.h"
-#include "ops/slice.h"
 #include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
 
-constexpr size_t kMinRank = 4;  // maps of pairs, alignments: what stands in front is many rows
-constexpr int64_t kSmall = 8;   // what has so many times fewer bytes than the result is kept whole
+constexpr int64_t kSmall = 8;  // what has so many times fewer bytes than the result is kept whole
 
 int64_t bytes_of(const Graph& graph, ValueId id) { return static_cast<int64_t>(num_bytes(graph.type(id))); }
 
-// What is computed tile by tile for the result of one node: nodes that nobody else reads, each with the axis of its result.
+// A region of one root, found from it backwards.
 struct Region {
-  std::vector<NodeId> nodes;  // from the root backwards
-  std::unordered_map<NodeId, int64_t> axis;
+  TileRegion tiled;
   int64_t widest_bytes = 0;  // of what they make before the root
 };
 
@@ -29,8 +25,8 @@ struct Region {
 int64_t common_axis(const Graph& graph, const Region& region, ValueId value) {
   int64_t axis = kWhole;
   for (NodeId user : graph.value(value).users) {
-    const auto found = region.axis.find(user);
-    if (found == region.axis.end()) return kWhole;
+    const auto found = region.tiled.axis.find(user);
+    if (found == region.tiled.axis.end()) return kWhole;
     const auto axes = operand_axes(graph, user, found->second);
     for (size_t i = 0; i < axes->size(); ++i) {
       if (graph.node(user).inputs[i] != value) continue;
@@ -52,8 +48,8 @@ Region region_of(const Graph& graph, const std::vector<NodeId>& order, size_t ro
   Region region;
   const NodeId root_id = order[root];
   if (!operand_axes(graph, root_id, axis)) return region;
-  region.nodes.push_back(root_id);
-  region.axis.emplace(root_id, axis);
+  region.tiled.roots.push_back(root_id);
+  region.tiled.axis.emplace(root_id, axis);
   const int64_t bytes = bytes_of(graph, graph.node(root_id).outputs[0]);
   for (size_t i = root; i-- > 0;) {
     const Node& node = graph.node(order[i]);
@@ -63,68 +59,10 @@ Region region_of(const Graph& graph, const std::vector<NodeId>& order, size_t ro
     if (node.outputs.size() != 1 || small || graph.is_output(value) || is_shared(graph, value)) continue;
     const int64_t own = common_axis(graph, region, value);
     if (own == kWhole || !operand_axes(graph, order[i], own)) continue;
-    region.nodes.push_back(order[i]);
-    region.axis.emplace(order[i], own);
+    region.tiled.axis.emplace(order[i], own);
     if (!node.op->is_view) region.widest_bytes = std::max(region.widest_bytes, bytes_of(graph, value));
   }
   return region;
-}
-
-// Computes one tile of the region's root.
-class Tile {
- public:
-  Tile(Patch& patch, const Region& region, int64_t start, int64_t size)
-      : patch_(patch), region_(region), start_(start), size_(size) {}
-
-  Result<ValueId> make(ValueId value, int64_t axis) {
-    if (value == kNone || axis == kWhole) return value;
-    if (const auto found = made_.find(value); found != made_.end()) return found->second;
-    const NodeId producer = patch_.graph().value(value).producer;
-    const bool inside = producer != kNone && region_.axis.count(producer) != 0;
-    PLICA_TRY(const ValueId made, inside ? compute(producer, axis) : cut(value, axis));
-    return made_[value] = made;
-  }
-
- private:
-  Result<ValueId> compute(NodeId id, int64_t axis) {
-    const auto axes = operand_axes(patch_.graph(), id, axis);
-    const Node node = patch_.graph().node(id);
-    std::vector<ValueId> inputs;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      PLICA_TRY(inputs.emplace_back(), make(node.inputs[i], (*axes)[i]));
-    }
-    return patch_.add(*node.op, attrs_of_part(patch_.graph(), id, axis, size_), std::move(inputs));
-  }
-
-  Result<ValueId> cut(ValueId value, int64_t axis) {
-    ops::Slice slice;
-    slice.sizes = patch_.graph().type(value).shape;
-    slice.starts.assign(slice.sizes.size(), 0);
-    slice.steps.assign(slice.sizes.size(), 1);
-    slice.starts[static_cast<size_t>(axis)] = start_;
-    slice.sizes[static_cast<size_t>(axis)] = size_;
-    return patch_.add(slice_op, std::move(slice), {value});
-  }
-
-  Patch& patch_;
-  const Region& region_;
-  int64_t start_, size_;
-  std::unordered_map<ValueId, ValueId> made_;
-};
-
-Status tile(Graph& graph, const Region& region, int64_t num_tiles) {
-  const NodeId root = region.nodes[0];
-  const ValueId result = graph.node(root).outputs[0];
-  const int64_t axis = region.axis.at(root), size = graph.type(result).shape[static_cast<size_t>(axis)];
-  Patch patch(graph, graph.node(root).name);
-  std::vector<ValueId> parts;
-  for (int64_t t = 0; t < num_tiles; ++t) {
-    const int64_t start = size * t / num_tiles, end = size * (t + 1) / num_tiles;
-    PLICA_TRY(parts.emplace_back(), Tile(patch, region, start, end - start).make(result, axis));
-  }
-  PLICA_TRY(const ValueId whole, patch.add(concat_op, ops::Concat{axis}, std::move(parts)));
-  patch.replace(result, whole);
-  return patch.apply();
 }
 
 // The first axis of the root along which what is wide is computed in tiles, and how many they are.
@@ -132,7 +70,7 @@ std::optional<std::pair<Region, int64_t>> find_region(const Graph& graph, const 
                                                       const Tiling& tiling) {
   const Node& node = graph.node(order[root]);
   const TensorType& type = graph.type(node.outputs[0]);
-  if (node.op->is_view || type.shape.size() < kMinRank) return std::nullopt;
+  if (node.op->is_view || type.shape.size() < kMinTiledRank) return std::nullopt;
   for (size_t axis = 0; axis + 1 < type.shape.size(); ++axis) {
     if (type.shape[axis] < 2) continue;
     Region region = region_of(graph, order, root, static_cast<int64_t>(axis));
@@ -146,7 +84,7 @@ std::optional<std::pair<Region, int64_t>> find_region(const Graph& graph, const 
 bool has_wide_value(const Graph& graph, const std::vector<NodeId>& order, const Tiling& tiling) {
   return std::any_of(order.begin(), order.end(), [&](NodeId id) {
     const ValueId value = graph.node(id).outputs[0];
-    return graph.type(value).shape.size() >= kMinRank && tiling.num_tiles(bytes_of(graph, value)) > 1;
+    return graph.type(value).shape.size() >= kMinTiledRank && tiling.num_tiles(bytes_of(graph, value)) > 1;
   });
 }
 
@@ -164,7 +102,7 @@ Result<int> tile_rows(Graph& graph, const Tiling& tiling) {
     if (graph.node(order[i]).op == nullptr) continue;
     const auto found = find_region(graph, order, i, tiling);
     if (!found) continue;
-    PLICA_CHECK(tile(graph, found->first, found->second));
+    PLICA_CHECK(tile(graph, found->first.tiled, found->second));
     ++num_edits;
   }
   return num_edits;

@@ -17,6 +17,7 @@ struct Tiling {
 };
 
 // The passes of these names, with tiles of any size.
+Result<int> cut_norms(Graph& graph, const Tiling& tiling);
 Result<int> put_channels_first(Graph& graph, const Tiling& tiling);
 Result<int> tile_rows(Graph& graph, const Tiling& tiling);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/concat.h"
 #include "runtime/core/shape.h"
 
 namespace plica {
@@ -98,6 +99,49 @@ std::vector<NodeId> least_growth_order(const Graph& graph, const std::vector<Nod
   return result;
 }
 
+// A part of what a Concat puts together: as its memory is that of the whole, making it early costs nothing more.
+bool makes_part(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.op->is_view || node.outputs.size() != 1 || graph.is_output(node.outputs[0])) return false;
+  const auto& users = graph.value(node.outputs[0]).users;
+  return users.size() == 1 && graph.node(users[0]).op == &concat_op;
+}
+
+// Where all that reads a value makes parts, it is read right behind the step that makes it: the next tile's takes its memory.
+std::vector<NodeId> with_readers_behind(const Graph& graph, const std::vector<NodeId>& order) {
+  std::vector<NodeId> result;
+  std::vector<bool> placed(graph.num_nodes(), false);
+  const auto place = [&](NodeId id) {
+    if (!placed[static_cast<size_t>(id)]) result.push_back(id);
+    placed[static_cast<size_t>(id)] = true;
+  };
+  // Views of what is there are ready too.
+  const auto is_ready = [&](NodeId id, auto&& self) -> bool {
+    const auto& inputs = graph.node(id).inputs;
+    return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+      const NodeId producer = input == kNone ? kNone : graph.value(input).producer;
+      if (producer == kNone || placed[static_cast<size_t>(producer)]) return true;
+      return graph.node(producer).op->is_view && self(producer, self);
+    });
+  };
+  const auto place_with_views = [&](NodeId id, auto&& self) -> void {
+    for (ValueId input : graph.node(id).inputs)
+      if (input != kNone && graph.value(input).producer != kNone &&
+          !placed[static_cast<size_t>(graph.value(input).producer)])
+        self(graph.value(input).producer, self);
+    place(id);
+  };
+  for (NodeId id : order) {
+    place(id);
+    if (graph.node(id).op->is_view || graph.node(id).outputs.size() != 1) continue;
+    const auto& readers = graph.value(graph.node(id).outputs[0]).users;
+    if (std::all_of(readers.begin(), readers.end(),
+                    [&](NodeId reader) { return makes_part(graph, reader) && is_ready(reader, is_ready); }))
+      for (NodeId reader : readers) place_with_views(reader, place_with_views);
+  }
+  return result;
+}
+
 }  // namespace
 
 size_t peak_bytes(const Graph& graph, const std::vector<NodeId>& order) {
@@ -110,7 +154,7 @@ size_t peak_bytes(const Graph& graph, const std::vector<NodeId>& order) {
 std::vector<NodeId> schedule(const Graph& graph) {
   std::vector<NodeId> order = graph.order();
   std::vector<NodeId> greedy = least_growth_order(graph, order);
-  return peak_bytes(graph, greedy) < peak_bytes(graph, order) ? greedy : order;
+  return with_readers_behind(graph, peak_bytes(graph, greedy) < peak_bytes(graph, order) ? greedy : order);
 }
 
 }  // namespace plica

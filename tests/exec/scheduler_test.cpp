@@ -45,5 +45,25 @@ TEST(Scheduler, ViewsOwnNothing) {
   EXPECT_EQ(peak_bytes(graph, schedule(graph)), 800u);
 }
 
+// Of a tile all is made before the next tile is begun.
+TEST(Scheduler, ReadersOfATileStandBehindIt) {
+  const Graph graph = graph_of(R"(
+      input x: f32 4x4
+      constant w: f32 4x64
+      constant u: f32 8x4
+      a = Softmax(Slice(x) {starts=[0,0], sizes=[2,4], steps=[1,1]})
+      b = Softmax(Slice(x) {starts=[2,0], sizes=[2,4], steps=[1,1]})
+      wide = Concat(MatMul(a, w), MatMul(b, w)) {axis=0}
+      turned = Transpose(u) {perm=[1,0]}
+      narrow = Concat(MatMul(a, turned), MatMul(b, turned)) {axis=0}
+      y = MatMul(Transpose(wide) {perm=[1,0]}, narrow)
+      output y
+  )");
+  std::string text;
+  for (NodeId id : schedule(graph))
+    if (!graph.node(id).op->is_view) text.append(graph.node(id).op->name).append(" ");
+  EXPECT_EQ(text, "Softmax MatMul MatMul Softmax MatMul MatMul Concat Concat MatMul ");
+}
+
 }  // namespace
 }  // namespace plica

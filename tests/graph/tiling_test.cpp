@@ -155,5 +155,46 @@ TEST(PutChannelsFirst, SlicesAreNoThinnerThanTheResultAsks) {
   EXPECT_EQ(count(text, " = MatMul("), 12u) << text;
 }
 
+TEST(CutNorms, OfWhatIsReadByAWideProduct) {
+  const std::string text = tiled(&cut_norms, R"(
+      input x: f32 1x6x5x4
+      constant g: f32 4
+      constant u: f32 4x16
+      constant b: f32 4x2
+      n = LayerNorm(Exp(x), g)
+      wide = MatMul(n, u)
+      y = MatMul(wide, Transpose(wide) {perm=[0,1,3,2]})
+      bias = MatMul(n, b)
+      z = Exp(bias)
+      output y
+      output z
+  )",
+                                 1);
+  EXPECT_EQ(count(text, "LayerNorm("), 2u) << text;
+  EXPECT_EQ(count(text, "MatMul("), 5u) << text;
+  EXPECT_EQ(count(text, "Concat("), 2u) << text;
+  EXPECT_THAT(text, Not(HasSubstr("LayerNorm(x")));
+}
+
+TEST(CutNorms, OthersStayWhole) {
+  const std::string narrow = R"(
+      input x: f32 1x6x5x16
+      constant u: f32 16x16
+      y = Exp(MatMul(LayerNorm(x), u))
+      output y
+  )";
+  tiled(&cut_norms, narrow, 0);
+  const std::string shared = R"(
+      input x: f32 1x6x5x4
+      constant u: f32 4x16
+      n = LayerNorm(x)
+      y = Exp(MatMul(n, u))
+      output y
+  )";
+  tiled(&cut_norms, shared + "  output n\n", 0);
+  tiled(&cut_norms, shared + "  z = Exp(n)\n  output z\n", 0);
+  tiled(&cut_norms, shared, 1);
+}
+
 }  // namespace
 }  // namespace plica
