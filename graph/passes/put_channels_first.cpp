@@ -357,7 +357,7 @@ int64_t wanted_slices(const Graph& graph, const Node& product, const Tree& tree,
   const auto bytes = [&](ValueId id) { return static_cast<int64_t>(num_bytes(graph.type(id))); };
   const int64_t result = std::max(bytes(product.outputs[0]), int64_t{1});
   const int64_t all = tree.bytes() + bytes(product.inputs[0]) + bytes(product.inputs[1]);
-  return std::min(tiling.num_tiles(tree.bytes()), (all + result - 1) / result);
+  return std::clamp<int64_t>((all + result - 1) / result, 1, std::max<int64_t>(tiling.num_tiles(tree.bytes()), 1));
 }
 
 // Whether the product was rewritten.
