@@ -4,6 +4,7 @@
 
 #include "graph/passes/axis_atoms.h"
 #include "graph/views.h"
+#include "ops/concat.h"
 #include "ops/gated_mat_mul.h"
 #include "ops/layer_norm.h"
 #include "ops/map.h"
@@ -78,6 +79,17 @@ ValueId source_of_hidden(const Graph& graph, ValueId hidden) {
   return kNone;
 }
 
+// The products of all channels: of those that are made for some channels at a time the Concat, told by the first of them;
+// kNone for the others.
+ValueId all_channels(const Graph& graph, ValueId products) {
+  const std::vector<Use> uses = uses_behind_views(graph, products);
+  if (uses.size() != 1 || graph.node(uses[0].node).op != &concat_op) return products;
+  const Node& concat = graph.node(uses[0].node);
+  const auto rank = static_cast<int64_t>(graph.type(products).shape.size());
+  if (concat.inputs[uses[0].operand] != products || concat.attrs.as<ops::Concat>().axis >= rank - 2) return products;
+  return uses[0].operand == 0 ? concat.outputs[0] : kNone;
+}
+
 }  // namespace
 
 bool is_triangle_multiplication(const Graph& graph, NodeId product) {
@@ -85,10 +97,12 @@ bool is_triangle_multiplication(const Graph& graph, NodeId product) {
   if (node.op != &mat_mul_op || is_constant(graph, node.inputs[0]) || is_constant(graph, node.inputs[1])) return false;
   const Shape &a = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
   if (y.size() < 3 || y.end()[-1] != y.end()[-2] || a.back() != y.back()) return false;
-  const std::vector<Use> uses = uses_behind_views(graph, node.outputs[0]);
+  const ValueId products = all_channels(graph, node.outputs[0]);
+  if (products == kNone) return false;
+  const std::vector<Use> uses = uses_behind_views(graph, products);
   return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
     const Node& reader = graph.node(use.node);
-    return normalises(reader, use.operand) && ends_in_batch_axis(graph, reader.inputs[use.operand], node.outputs[0]);
+    return normalises(reader, use.operand) && ends_in_batch_axis(graph, reader.inputs[use.operand], products);
   });
 }
 

@@ -29,6 +29,16 @@ TEST(Blocks, ATriangleMultiplicationNormalisesTheChannelsOfItsProducts) {
             1);
 }
 
+TEST(Blocks, ATriangleMultiplicationMayBeMadeForSomeChannelsAtATime) {
+  const std::string inputs = "input a: f32 2x4x5x5\ninput b: f32 2x4x5x5\ninput c: f32 2x2x5x5\ninput d: f32 2x2x5x5\n";
+  EXPECT_EQ(
+      triangles("q = MatMul(c, d)\nr = Concat(p, q) {axis=1}\ny = LayerNorm(Transpose(r) {perm=[0,2,3,1]})\n", inputs),
+      1);
+  EXPECT_EQ(
+      triangles("q = MatMul(a, b)\nr = Concat(p, q) {axis=2}\ny = LayerNorm(Transpose(r) {perm=[0,2,3,1]})\n", inputs),
+      0);
+}
+
 TEST(Blocks, OtherProductsOfTwoActivationsAreNone) {
   EXPECT_EQ(triangles("y = LayerNorm(p)\n"), 0);
   EXPECT_EQ(triangles("y = Softmax(Transpose(p) {perm=[0,2,3,1]})\n"), 0);
