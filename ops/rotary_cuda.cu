@@ -19,7 +19,8 @@ struct Shape {
   bool few;             // all blocks run at once, with room for more
 };
 
-constexpr unsigned kFewBlocks = 264;  // two a multiprocessor of an H200: there is room for the next kernel
+// Two a multiprocessor of an H200: there is room for the next kernel. Of 16 bits alone, as in norm.cuh.
+constexpr unsigned kFewBlocks = 264;
 
 // A thread turns kWidth neighbouring pairs.
 template <class T, int kWidth>
@@ -79,7 +80,7 @@ void run(const ops::Rotary& op, const KernelArgs& args) {
     using T = typename decltype(tag)::type;
     constexpr int kWidth = kVectors ? kVector<T> : 1;
     const dim3 blocks = blocks_for(shape.pairs.count, kBlock * kWidth);
-    shape.few = blocks.x <= kFewBlocks;
+    shape.few = sizeof(T) == 2 && blocks.x <= kFewBlocks;
     launch_early({blocks, kBlock, 0, stream_of(args)}, pairs<T, kWidth>, shape, static_cast<const T*>(x.data),
                  static_cast<const T*>(args.in[1].data), static_cast<const T*>(args.in[2].data),
                  static_cast<T*>(args.out[0].data));
