@@ -250,6 +250,7 @@ class Drafter {
         const size_t bytes = num_bytes(type);
         place = add_buffer({Kind::kArena, 0, bytes, 0, is_result_[at(node.outputs[i])]}, std::move(type));
         if (stands_in_whole) copies.emplace_back(place, place_of_part(node.outputs[i]));
+        if (stands_in_whole) begun_.insert(parts_.parts.at(node.outputs[i]).whole);
       }
       set_value(node.outputs[i], place);
       step.out.push_back(std::move(place));
@@ -303,20 +304,20 @@ class Drafter {
     return -1;
   }
 
-  // The same for an input whose rows lie among what else this step alone still reads: queries beside keys and values. `out` gets
-  // its strides. Readers of the result find it with gaps, so what is small stays dense.
+  // The same for an input whose rows lie among what else this step alone still reads, as queries beside keys and values: `out` gets
+  // its strides, with gaps for its readers, so what is small stays dense.
   int strided_input(const Node& node, const Step& step, const Kernel& kernel, TensorType& out) {
     constexpr size_t kLarge = size_t{16} << 20;
     if (kernel.in_place == 0 || is_result_[at(node.outputs[0])] || num_bytes(out) < kLarge) return -1;
     for (size_t i = 0; i < step.in.size() && i < 32; ++i) {
       const Place& place = step.in[i];
       if ((kernel.in_place >> i & 1) == 0 || place.kind != Kind::kArena || is_dense(place.type)) continue;
-      if (place.type.dtype != out.dtype || place.type.shape != out.shape || buffer_of(place).is_result) continue;
+      if (place.type.dtype != out.dtype || place.type.shape != out.shape || buffer_of(place).is_result ||
+          !has_elements_apart(place.type))
+        continue;
       int num_readers = 0, num_overlaps = 0;
-      for (const Place& other : step.in) {
-        num_readers += share_memory(other, place);
-        num_overlaps += share_memory(other, place) && may_overlap(other, place);
-      }
+      for (const Place& other : step.in)
+        if (share_memory(other, place)) ++num_readers, num_overlaps += may_overlap(other, place);
       if (num_readers != buffer_of(place).uses || num_overlaps != 1) continue;  // it overlaps with itself
       if (!takes(kernel, step, place)) continue;
       out.strides = place.type.strides;
@@ -362,18 +363,18 @@ class Drafter {
   // An output of the graph lies in memory of its own, which the caller may bring: the buffer of its value, or a copy.
   Status place_output(size_t i) {
     const Place& place = values_[at(graph_.outputs()[i])];
-    const auto index = static_cast<int>(i);
     const size_t bytes = num_bytes(place.type);
     if (place.kind == Kind::kArena && place.offset_bytes == 0 && is_dense(place.type)) {
       Buffer& buffer = buffer_of(place);
       if (buffer.kind == Kind::kArena && buffer.is_result && buffer.bytes == bytes) {
         buffer.kind = Kind::kOutput;
-        buffer.index = index;
+        buffer.index = static_cast<int>(i);
         return {};
       }
     }
     const TensorType type{place.type.dtype, place.type.shape, {}};
-    return add_copy(place, add_buffer({Kind::kOutput, index, bytes, 0, true}, type), graph_.output_name(i));
+    return add_copy(place, add_buffer({Kind::kOutput, static_cast<int>(i), bytes, 0, true}, type),
+                    graph_.output_name(i));
   }
 
   const Graph& graph_;
@@ -382,12 +383,11 @@ class Drafter {
   ConstantStore& constants_;
   Draft draft_;
   Parts parts_;
-  std::unordered_map<ValueId, Place>
-      wholes_;                         // where the results of Concats stand; kAbsent until the first part is made
-  std::unordered_set<ValueId> begun_;  // those of which parts are written
-  std::vector<Place> values_, dense_;  // by ValueId; kAbsent until made
-  std::vector<int> uses_;              // by ValueId: readers, the graph's outputs too
-  std::vector<bool> is_result_;        // by ValueId: an output of the graph looks at its memory
+  std::unordered_map<ValueId, Place> wholes_;  // where results of Concats stand; kAbsent until the first part is made
+  std::unordered_set<ValueId> begun_;          // those of which parts are written
+  std::vector<Place> values_, dense_;          // by ValueId; kAbsent until made
+  std::vector<int> uses_;                      // by ValueId: readers, the graph's outputs too
+  std::vector<bool> is_result_;                // by ValueId: an output of the graph looks at its memory
 };
 
 }  // namespace

@@ -54,6 +54,20 @@ Strides preferred_strides(const Graph& graph, ValueId id) {
   return is_dense({value.type.dtype, value.type.shape, strides}) ? Strides{} : strides;
 }
 
+bool has_elements_apart(const TensorType& type) {
+  const Strides strides = type.strides.empty() ? dense_strides(type.shape) : type.strides;
+  std::vector<std::pair<int64_t, int64_t>> axes;  // stride, size
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (type.shape[i] > 1) axes.emplace_back(strides[i], type.shape[i]);
+  std::sort(axes.begin(), axes.end());
+  int64_t extent = 0;  // from the first element to the last along the axes so far
+  for (const auto& [stride, size] : axes) {
+    if (stride <= extent) return false;
+    extent += stride * (size - 1);
+  }
+  return true;
+}
+
 bool may_overlap(const Place& a, const Place& b) {
   const auto are_apart = [&](int64_t period) {
     const auto of_a = stretch_in(a, period), of_b = stretch_in(b, period);

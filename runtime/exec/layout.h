@@ -9,6 +9,9 @@ namespace plica {
 // the transposed tensor dense; not for what products read with rows and columns swapped. Empty: dense.
 Strides preferred_strides(const Graph& graph, ValueId value);
 
+// Whether every element lies in memory of its own, as far as the strides show: an Expand's do not.
+bool has_elements_apart(const TensorType& type);
+
 // Whether two places of one buffer share a byte, as far as their strides show.
 bool may_overlap(const Place& a, const Place& b);
 

@@ -18,7 +18,7 @@ struct Part {
 struct Parts {
   std::unordered_map<ValueId, Part> parts;
   // By whole: the value whose memory it may take over part by part, where each part adds to what stands there and nobody else
-  // reads that at or after this step; kNone: there is none.
+  // reads that once the part is written; kNone: there is none.
   std::unordered_map<ValueId, ValueId> wholes;
 };
 

@@ -50,5 +50,18 @@ TEST(Layout, RowsBehindEachOtherDoNotOverlap) {
   EXPECT_TRUE(may_overlap(place_at(5 * 4, {2, 6}, {6, -1}), place_at(16 * 4, {2, 6}, {6, -1})));
 }
 
+TEST(Layout, RepeatedOrSlidElementsAreNotApart) {
+  const auto apart = [](Shape shape, Strides strides) {
+    return has_elements_apart({DType::kF32, std::move(shape), std::move(strides)});
+  };
+  EXPECT_TRUE(apart({3, 4}, {}));
+  EXPECT_TRUE(apart({3, 4}, {1, 3}));
+  EXPECT_TRUE(apart({3, 4}, {12, 2}));
+  EXPECT_TRUE(apart({1, 4}, {0, 1}));
+  EXPECT_FALSE(apart({3, 4}, {0, 1}));
+  EXPECT_FALSE(apart({3, 4}, {1, 1}));
+  EXPECT_FALSE(apart({3, 4}, {3, 1}));
+}
+
 }  // namespace
 }  // namespace plica

@@ -111,5 +111,24 @@ TEST(Parts, StandElsewhereWhereWhatTheyAddToIsReadOnceMore) {
   }
 }
 
+// The first part, of another kernel than takes its place, is copied there; the second cannot stand over what it adds to itself.
+TEST(Parts, ThatAreCopiedStayWhereTheWholeBegan) {
+  const std::string text = R"(
+      input x: f32 4x8
+      constant w: f32 8x3
+      r = Softmax(x)
+      a = Slice(r) {starts=[0,0], sizes=[4,4], steps=[1,1]}
+      b = Slice(r) {starts=[0,4], sizes=[4,4], steps=[1,1]}
+      t = Transpose(b) {perm=[1,0]}
+      z = Concat(Trilu(a) {upper=false}, Add(b, t)) {axis=1}
+      y = MatMul(Softmax(z), w)
+      output y
+  )";
+  const std::vector<double> y = values_of(run_plan(*plan_of(graph_of(text)))[0]),
+                            wanted = values_of(run_plan(*plan_of(graph_of(text), {.reference = true}))[0]);
+  ASSERT_EQ(y.size(), wanted.size());
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], wanted[i], 1e-5);
+}
+
 }  // namespace
 }  // namespace plica
