@@ -130,7 +130,7 @@ Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options
   plan->device = options.device;
   plan->device_name = options.context != nullptr ? options.context->name() : "cpu";
   plan->lifetimes = lifetimes_of(draft, options);
-  plan->memory = plan_memory(plan->lifetimes);
+  plan->memory = plan_memory(plan->lifetimes, options.context != nullptr);
   plan->arena_bytes = plan->memory.arena_bytes;
   plan->inner_bytes = plan->memory.inner_bytes;
   PLICA_CHECK(check_limit(*plan, options.memory_limit_bytes));

@@ -71,7 +71,7 @@ Order ordered_by(std::span<const Lifetime> lifetimes, Key&& key) {
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, bool inner_first) {
   const std::vector<size_t> live = live_bytes(lifetimes);
   const size_t peak = live_peak_bytes(lifetimes), inner_peak = inner_peak_bytes(lifetimes);
   const auto bytes = [&](size_t i) { return lifetimes[i].bytes; };
@@ -84,7 +84,9 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   const auto attempt = [&](auto&& key) {
     if (best.arena_bytes == peak && best.inner_bytes == inner_peak) return;
     MemoryPlan plan = place_in_order(lifetimes, ordered_by(lifetimes, key));
-    const auto size = [](const MemoryPlan& p) { return std::pair(p.inner_bytes, p.arena_bytes); };
+    const auto size = [&](const MemoryPlan& p) {
+      return inner_first ? std::pair(p.inner_bytes, p.arena_bytes) : std::pair(p.arena_bytes, p.inner_bytes);
+    };
     if (size(plan) < size(best)) best = std::move(plan);
   };
   attempt([&](size_t i) { return std::pair(crowd(i), bytes(i)); });

@@ -18,15 +18,15 @@ struct MemoryPlan {
   std::vector<size_t> offsets;  // one a lifetime, multiples of kMemoryAlignment
   size_t arena_bytes = 0;
   size_t inner_bytes = 0;  // of the arena, where the caller brings all that is an edge
-  size_t peak_bytes = 0;  // most bytes live at one step, each rounded up to the alignment: no plan needs less
+  size_t peak_bytes = 0;   // most bytes live at one step, each rounded up to the alignment: no plan needs less
 };
 
 constexpr size_t kMemoryAlignment = 64;
 
 // Offsets such that no two lifetimes that share a step share a byte. One of no bytes gets a valid offset too.
 // Greedy with best fit (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net inference"), in several orders, the
-// smallest arena taken. Deterministic.
-MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
+// smallest arena taken: inside of the edges where their memory is asked for by need (`inner_first`), else as a whole. Deterministic.
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, bool inner_first = true);
 
 // Most bytes live at one step, each rounded up to the alignment.
 size_t live_peak_bytes(std::span<const Lifetime> lifetimes);

@@ -1,17 +1,21 @@
 #include "runtime/exec/scheduler.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ops/concat.h"
 #include "runtime/core/shape.h"
+#include "runtime/exec/parts.h"
 
 namespace plica {
 namespace {
 
-// Which memory each value lies in (views share that of what they look at), and how much it is.
+// Which memory each value lies in (views share that of what they look at), and how much it is. What parts are written into counts
+// from the first of them on where they are given.
 class Memory {
  public:
-  explicit Memory(const Graph& graph) : graph_(graph), root_(graph.num_values()), bytes_(graph.num_values(), 0) {
+  explicit Memory(const Graph& graph, Parts parts = {})
+      : graph_(graph), parts_(std::move(parts)), root_(graph.num_values()), bytes_(graph.num_values(), 0) {
     for (size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<ValueId>(i);
     for (NodeId id : graph.order()) {
       const Node& node = graph.node(id);
@@ -19,7 +23,8 @@ class Memory {
         if (node.op->is_view) {
           root_[at(output)] = root_[at(node.inputs[0])];
         } else {
-          bytes_[at(output)] = static_cast<int64_t>(num_bytes(graph.type(output)));
+          bytes_[at(output)] =
+              parts_.parts.count(output) != 0 ? 0 : static_cast<int64_t>(num_bytes(graph.type(output)));
         }
       }
     }
@@ -46,7 +51,11 @@ class Memory {
 
   // Runs the node; the most bytes that were live meanwhile.
   int64_t run(const Node& node) {
-    for (ValueId output : node.outputs) live_ += bytes_[at(output)];
+    for (ValueId output : node.outputs) {
+      const auto part = parts_.parts.find(output);
+      const ValueId made = part == parts_.parts.end() ? output : part->second.whole;
+      if (begun_.insert(made).second) live_ += bytes_[at(made)];
+    }
     const int64_t peak = live_;
     for (ValueId input : node.inputs) {
       if (input == kNone) continue;
@@ -62,6 +71,8 @@ class Memory {
   static size_t at(ValueId id) { return static_cast<size_t>(id); }
 
   const Graph& graph_;
+  const Parts parts_;
+  std::unordered_set<ValueId> begun_;  // values whose memory is taken
   std::vector<ValueId> root_;
   std::vector<int64_t> bytes_;
   std::vector<int> uses_;
@@ -99,7 +110,7 @@ std::vector<NodeId> least_growth_order(const Graph& graph, const std::vector<Nod
   return result;
 }
 
-// A part of what a Concat puts together: as its memory is that of the whole, making it early costs nothing more.
+// A part of what a Concat puts together.
 bool makes_part(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (node.op->is_view || node.outputs.size() != 1 || graph.is_output(node.outputs[0])) return false;
@@ -142,19 +153,25 @@ std::vector<NodeId> with_readers_behind(const Graph& graph, const std::vector<No
   return result;
 }
 
-}  // namespace
-
-size_t peak_bytes(const Graph& graph, const std::vector<NodeId>& order) {
-  Memory memory(graph);
+size_t peak_of(const Graph& graph, Memory memory, const std::vector<NodeId>& order) {
   int64_t peak = 0;
   for (NodeId id : order) peak = std::max(peak, memory.run(graph.node(id)));
   return static_cast<size_t>(peak);
 }
 
+}  // namespace
+
+size_t peak_bytes(const Graph& graph, const std::vector<NodeId>& order) { return peak_of(graph, Memory(graph), order); }
+
 std::vector<NodeId> schedule(const Graph& graph) {
   std::vector<NodeId> order = graph.order();
   std::vector<NodeId> greedy = least_growth_order(graph, order);
-  return with_readers_behind(graph, peak_bytes(graph, greedy) < peak_bytes(graph, order) ? greedy : order);
+  std::vector<NodeId>& best = peak_bytes(graph, greedy) < peak_bytes(graph, order) ? greedy : order;
+  std::vector<NodeId> moved = with_readers_behind(graph, best);
+  const auto peak_with_parts = [&](const std::vector<NodeId>& nodes) {
+    return peak_of(graph, Memory(graph, find_parts(graph, nodes)), nodes);
+  };
+  return peak_with_parts(moved) <= peak_with_parts(best) ? moved : best;
 }
 
 }  // namespace plica

@@ -65,5 +65,30 @@ TEST(Scheduler, ReadersOfATileStandBehindIt) {
   EXPECT_EQ(text, "Softmax MatMul MatMul Softmax MatMul MatMul Concat Concat MatMul ");
 }
 
+// The first part would take the memory of the whole while a wide value is still to come.
+TEST(Scheduler, PartsAreNotMadeEarlyWhereThatTakesMore) {
+  const Graph graph = graph_of(R"(
+      input x: f32 16x4
+      constant wide: f32 4x512
+      constant narrow: f32 512x4
+      constant u: f32 4x128
+      constant v: f32 128x2
+      a = Softmax(x)
+      b = MatMul(Tanh(MatMul(x, wide)), narrow)
+      c = MatMul(a, u)
+      z = Concat(c, MatMul(b, u)) {axis=0}
+      y = MatMul(Softmax(z), v)
+      output y
+  )");
+  const std::vector<NodeId> order = schedule(graph);
+  const auto position = [&](const char* name) {
+    for (size_t i = 0; i < order.size(); ++i)
+      if (graph.value(graph.node(order[i]).outputs[0]).name == name) return i;
+    ADD_FAILURE() << "no " << name;
+    return order.size();
+  };
+  EXPECT_GT(position("c"), position("b"));
+}
+
 }  // namespace
 }  // namespace plica
