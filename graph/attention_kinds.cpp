@@ -23,9 +23,10 @@ const Node* score_product(const Graph& graph, const Node& softmax) {
   return id != kNone && graph.node(id).op == &mat_mul_op ? &graph.node(id) : nullptr;
 }
 
-// Whether a float differs between heads, queries and keys: the last three axes.
+// Whether a float differs between heads, queries and keys: the last three axes. Without heads the third is the batch.
 bool is_bias(const Graph& graph, const Node& node, size_t operand) {
   if (operand >= node.inputs.size() || node.inputs[operand] == kNone) return false;
+  if (graph.type(node.outputs[0]).shape.size() < 4) return false;
   const TensorType& type = graph.type(node.inputs[operand]);
   const size_t rank = type.shape.size();
   return is_float(type.dtype) && rank >= 3 &&

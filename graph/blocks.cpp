@@ -55,17 +55,17 @@ bool has_hidden_activation(const ops::Program& program) {
 }
 
 // The projection's input behind an activated hidden value; kNone where `hidden` is none. Factors such as masks may stand
-// behind the activation.
-ValueId source_of_hidden(const Graph& graph, ValueId hidden) {
+// behind the activation, in a few steps.
+ValueId source_of_hidden(const Graph& graph, ValueId hidden, int steps = 3) {
   const NodeId id = maker_of(graph, hidden);
-  if (id == kNone) return kNone;
+  if (id == kNone || steps == 0) return kNone;
   const Node& node = graph.node(id);
   if (node.op == &gated_mat_mul_op)
     return is_hidden_activation(node.attrs.as<Gated>().activation) ? node.inputs[Gated::kA] : kNone;
   if (is_projection(graph, node)) {
     const ValueId gate = node.inputs[kGate];
     const bool is_activated = is_hidden_activation(node.attrs.as<ops::MatMul>().activation) ||
-                              (gate != kNone && source_of_hidden(graph, gate) != kNone);
+                              (gate != kNone && source_of_hidden(graph, gate, steps - 1) != kNone);
     return is_activated ? node.inputs[0] : kNone;
   }
   if (node.op != &map_op) return kNone;
@@ -74,7 +74,7 @@ ValueId source_of_hidden(const Graph& graph, ValueId hidden) {
     const NodeId maker = maker_of(graph, input);
     if (is_activated && maker != kNone && is_projection(graph, graph.node(maker))) return graph.node(maker).inputs[0];
     if (!is_activated)
-      if (const ValueId source = source_of_hidden(graph, input); source != kNone) return source;
+      if (const ValueId source = source_of_hidden(graph, input, steps - 1); source != kNone) return source;
   }
   return kNone;
 }

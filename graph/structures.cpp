@@ -10,6 +10,7 @@
 #include "ops/map.h"
 #include "ops/mat_mul.h"
 #include "runtime/core/dtype.h"
+#include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
@@ -51,20 +52,25 @@ int num_swiglus(const Node& node) {
   return node.attrs.as<ops::MatMul>().activation == ops::Activation::kSilu && node.inputs[3] != kNone;
 }
 
-// Whether an element-wise node clips differences of two integers: of places, which a one-hot or a table takes further.
+// Whether an element-wise node clips differences of integers: of places, each of some with each of others or pair by pair, which a
+// one-hot or a table takes further.
 bool is_relative_position(const Graph& graph, const Node& node) {
-  if (node.op != &map_op || !is_integer(graph.type(node.outputs[0]).dtype)) return false;
+  const TensorType& y = graph.type(node.outputs[0]);
+  if (node.op != &map_op || !is_integer(y.dtype)) return false;
   const ops::Program& program = node.attrs.as<ops::Map>().program;
   const auto has = [&](ops::Fn fn) {
     return std::any_of(program.instructions.begin(), program.instructions.end(),
                        [&](const ops::Instruction& i) { return i.fn == fn; });
   };
-  const bool has_difference =
-      std::any_of(program.instructions.begin(), program.instructions.end(), [&](const ops::Instruction& i) {
-        const auto is_input = [&](int16_t reg) { return reg >= 0 && reg < program.num_inputs; };
-        return i.fn == ops::Fn::kSub && is_input(i.a) && is_input(i.b);
-      });
-  return has_difference && has(ops::Fn::kMin) && has(ops::Fn::kMax);
+  const auto is_input = [&](int16_t reg) { return reg >= 0 && reg < program.num_inputs; };
+  const auto is_spread = [&](int16_t reg) {
+    return num_elements(graph.type(node.inputs[static_cast<size_t>(reg)]).shape) < num_elements(y.shape);
+  };
+  const bool has_pairs = std::count_if(y.shape.begin(), y.shape.end(), [](int64_t size) { return size > 1; }) >= 2;
+  return has(ops::Fn::kMin) && has(ops::Fn::kMax) && has_pairs &&
+         std::any_of(program.instructions.begin(), program.instructions.end(), [&](const ops::Instruction& i) {
+           return i.fn == ops::Fn::kSub && is_input(i.a) && is_input(i.b) && is_spread(i.a) == is_spread(i.b);
+         });
 }
 
 // Layer norms inside gated products, by what they normalise: several may do the same one.

@@ -53,6 +53,9 @@ TEST(Structures, ClippedDifferencesOfIntegersAreRelativePositions) {
                    "\"}\noutput y\n");
   };
   EXPECT_THAT(of("i64", "Min(Max(Sub:i64(x0,x1),-4),4)"), ElementsAre(Pair("relative_position", 1)));
+  EXPECT_THAT(
+      counted("input a: i64 4\ninput b: i64 4\ny = Map(a, b) {program=\"Min(Max(Sub:i64(x0,x1),-4),4)\"}\noutput y\n"),
+      IsEmpty());
   EXPECT_THAT(of("i64", "Max(Sub:i64(x0,x1),-4)"), IsEmpty());
   EXPECT_THAT(of("i64", "Min(Max(Add:i64(x0,x1),-4),4)"), IsEmpty());
   EXPECT_THAT(of("f32", "Min(Max(Sub(x0,x1),-4),4)"), IsEmpty());

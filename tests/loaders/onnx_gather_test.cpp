@@ -67,9 +67,10 @@ std::vector<std::string> noted(OneOp& op) {
 
 TEST(OnnxGather, RowsOfATableAreEmbeddings) {
   const std::vector<float> table{1, 2, 3, 4, 5, 6};
-  OneOp residues("Gather"), places("Gather"), inputs("Gather"), elements("Gather"), columns("Gather");
+  OneOp residues("Gather"), places("Gather"), inputs("Gather"), elements("Gather"), columns("Gather"), order("Gather");
   EXPECT_THAT(noted(residues.constant<float>({3, 2}, table).input<int64_t>({1, 2}, {2, 0})), ElementsAre("embedding"));
-  EXPECT_THAT(noted(places.constant<float>({3, 2}, table).constant<int64_t>({2}, {0, 1})), ElementsAre("embedding"));
+  EXPECT_THAT(noted(places.constant<float>({3, 2}, table).constant<int64_t>({1, 2}, {0, 1})), ElementsAre("embedding"));
+  EXPECT_THAT(noted(order.constant<float>({3, 2}, table).constant<int64_t>({3}, {2, 0, 1})), IsEmpty());
   EXPECT_THAT(noted(inputs.counted({3, 2}).input<int64_t>({1}, {0})), IsEmpty());
   EXPECT_THAT(noted(elements.constant<float>({6}, table).input<int64_t>({1}, {0})), IsEmpty());
   EXPECT_THAT(noted(columns.constant<float>({3, 2}, table).input<int64_t>({1}, {0}).attr("axis", 1)), IsEmpty());
@@ -84,6 +85,9 @@ TEST(OnnxGather, RowsByTheDifferenceOfPlacesAreRelativePositions) {
   EXPECT_THAT(of({1, 2, 2, 0, 1, 2}), ElementsAre("relative_position", "relative_position_bias"));
   EXPECT_THAT(of({1, 2, 2, 0, 2, 2}), ElementsAre("embedding"));
   EXPECT_THAT(of({1, 1, 1, 1, 1, 1}), ElementsAre("embedding"));
+  OneOp few("Gather");
+  EXPECT_THAT(noted(few.constant<float>({3, 2}, table).constant<int64_t>({2, 2}, {1, 2, 0, 1})),
+              ElementsAre("embedding"));
 }
 
 TEST(OnnxGather, APositionBeyondTheTableIsNamed) {

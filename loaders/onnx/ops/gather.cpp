@@ -51,10 +51,10 @@ Result<Id> slice_of_rows(Lowering& n, int64_t axis, const EvenRun& run) {
   return n.reshape(n.slice(x, axis, run.first, run.count, run.step), std::move(shape));
 }
 
-// Whether known indices (rows, columns) are a function of column - row, and no constant.
+// Whether known indices (rows, columns) of three places or more are a function of column - row, and no constant.
 bool are_of_differences(const plica::Constant& indices) {
   const Shape& shape = indices.type.shape;
-  if (shape.size() != 2 || shape[0] < 2 || shape[1] < 2) return false;
+  if (shape.size() != 2 || shape[0] < 2 || shape[1] < 2 || shape[0] + shape[1] < 5) return false;
   const std::vector<int64_t> values = to_ints(indices);
   const auto columns = static_cast<size_t>(shape[1]);
   for (size_t i = columns + 1; i < values.size(); ++i)
@@ -67,6 +67,7 @@ void note_lookup(Lowering& n, int64_t axis) {
   if (axis != 0 || n.rank(n.in(0)) != 2 || n.rank(n.in(1)) < 1) return;
   if (!is_float(n.dtype(n.in(0))) || n.graph().constant(n.in(0)) == nullptr) return;
   const plica::Constant* indices = n.graph().constant(n.in(1));
+  if (indices != nullptr && n.rank(n.in(1)) < 2) return;  // weights in another order
   if (indices == nullptr || !are_of_differences(*indices)) return n.note("embedding");
   n.note("relative_position");
   n.note("relative_position_bias");
