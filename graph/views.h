@@ -20,7 +20,7 @@ std::vector<Use> uses_behind_views(const Graph& graph, ValueId value);
 // Whether the value or a view of it is an output of the graph.
 bool is_seen_outside(const Graph& graph, ValueId value);
 
-// Whether the node is a product of `operand` 0 and a constant matrix.
+// Whether the node is a product of its first operand and a constant matrix.
 bool is_projection(const Graph& graph, const Node& node);
 
 }  // namespace plica

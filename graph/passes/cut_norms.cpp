@@ -20,7 +20,8 @@ bool reads_rows(const Graph& graph, NodeId user, ValueId norm, int64_t axis) {
   return axes && node.inputs[0] == norm && (*axes)[0] == axis && !graph.is_output(node.outputs[0]);
 }
 
-// Beside the residual stream, its norm and what is so many times as wide stand five tensors as wide as the stream.
+// A result more than so many times as wide as its norm: with both and the residual stream, more than five tensors as wide as the
+// stream would stand in memory.
 constexpr int64_t kMostTimes = 3;
 
 // The norm with the products that read it, along its first axis; nothing where none of them is wide.
@@ -28,7 +29,7 @@ TileRegion region_of(const Graph& graph, NodeId id, const Tiling& tiling) {
   TileRegion region;
   const ValueId norm = graph.node(id).outputs[0];
   const Shape& shape = graph.type(norm).shape;
-  if (shape.size() < kMinTiledRank || graph.is_output(norm)) return {};
+  if (shape.size() < kMinTiledRank || graph.is_output(norm) || graph.type(norm).dtype != DType::kF32) return {};
   const auto axis = std::find_if(shape.begin(), shape.end(), [](int64_t size) { return size > 1; }) - shape.begin();
   if (axis + 2 >= static_cast<int64_t>(shape.size())) return {};
   bool is_wide = false;

@@ -54,7 +54,7 @@ struct Plan {
   std::vector<ConstantPtr>
       tables;              // constants made of sizes, in the host's memory: each session copies them to its device
   size_t arena_bytes = 0;  // with the places of unbound outputs and of copied inputs
-  size_t inner_bytes = 0;  // of it, where none are: the caller's memory is used in place
+  size_t inner_bytes = 0;  // of it, where the caller brings all inputs and outputs
   std::vector<Lifetime> lifetimes;                     // of what lies in the arena, scratch too
   MemoryPlan memory;                                   // where it lies
   size_t weights_bytes = 0;                            // constants that the steps read, derived ones and tables too

@@ -26,10 +26,12 @@ class PLICA_API Session {
   Status bind(size_t index, const TensorView& input);
 
   // Binds caller's memory (of the host or of the model's GPU) to output `index`: the next runs write there. Its shape must be
-  // what the run will produce. Without data: the session's own memory of the host again.
+  // what the run will produce, and it must share no byte with a bound input: steps may write it while inputs are still to be read.
+  // Without data: the session's own memory of the host again.
   Status bind_output(size_t index, const TensorView& output);
 
-  // Runs with what is bound. The first run at new shapes plans and maps memory; later ones allocate nothing. Outputs in memory of
+  // Runs with what is bound. The first run at new shapes plans and maps memory; later ones allocate nothing, but that a GPU
+  // maps the place of an input or output that is copied for the first time. Outputs in memory of
   // the host are there when this returns. Where every output is bound to memory of the GPU the work is only queued on the
   // session's stream; data that such a run finds wrong (an index outside) is an error of a later run() or of synchronize().
   Status run();
