@@ -334,9 +334,9 @@ class Worker {
     }
   }
 
-  // Two sigmoids by one inverse; below 2^-60 they stay there.
+  // Two sigmoids by one inverse; each by its own where their product has none, for one is close to 0 or NaN.
   __device__ __forceinline__ void gate_by_sigmoids(Sums& sum, const Fragments& f, uint32_t biases) const {
-    constexpr float kMinusLog2E = -1.44269504f, kMost = 60.0f;
+    constexpr float kMinusLog2E = -1.44269504f, kMost = 0x1p120f;
 #pragma unroll
     for (int j = 0; j < C::kPart / 8; ++j) {
       const float4 bias = shared_at<float4>(biases + j * 64);
@@ -344,11 +344,13 @@ class Worker {
       for (int r = 0; r < 2; ++r) {
         float* const value = sum + j * 4 + r * 2;
         const float* const gate = value + C::kPart / 2;
-        const float first = 1.0f + exp2_near(fminf(fmaf(gate[0], kMinusLog2E, bias.z * kMinusLog2E), kMost));
-        const float second = 1.0f + exp2_near(fminf(fmaf(gate[1], kMinusLog2E, bias.w * kMinusLog2E), kMost));
-        const float inverse = f.mask[r] * inverse_near(first * second);
-        value[0] = (value[0] + bias.x) * (inverse * second);
-        value[1] = (value[1] + bias.y) * (inverse * first);
+        const float first = 1.0f + exp2_near(fmaf(gate[0], kMinusLog2E, bias.z * kMinusLog2E));
+        const float second = 1.0f + exp2_near(fmaf(gate[1], kMinusLog2E, bias.w * kMinusLog2E));
+        const bool together = first * second <= kMost;
+        float near = f.mask[r] * inverse_near(together ? first * second : second);
+        value[1] = (value[1] + bias.y) * (together ? near * first : near);
+        if (!together) near = f.mask[r] * inverse_near(first);
+        value[0] = (value[0] + bias.x) * (together ? near * second : near);
       }
     }
   }

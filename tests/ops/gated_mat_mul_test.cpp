@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "ops/op.h"
+#include "runtime/core/shape.h"
 #include "tests/harness/evaluated.h"
 #include "tests/ops/cases.h"
 
@@ -43,6 +45,28 @@ std::vector<OperandSpec> gated_by(OperandSpec a, OperandSpec b, int64_t columns,
           vector(gate_depth),
           vector(gate_depth),
           {y}};
+}
+
+// Values in [-1, 1] but for those at some places in row-major order.
+OperandSpec poisoned(OperandSpec spec, const std::map<int64_t, double>& at) {
+  for (int64_t i = 0; i < num_elements(spec.shape); ++i) {
+    const auto found = at.find(i);
+    spec.values.push_back(found != at.end() ? found->second : static_cast<double>(i * 7919 % 2001) / 1000 - 1);
+  }
+  return spec;
+}
+
+// NaN and infinities in a row of a or of b, or in one of two columns that share an inverse.
+void add_what_is_not_finite(std::vector<OpCase>& cases) {
+  const auto at = [](int64_t row, int64_t k) { return row * 64 + k; };
+  std::vector<OperandSpec> sources = gated_by({{90, 64}}, {{90, 64}}, 64, false), weights = sources;
+  sources[Op::kA] = poisoned(sources[Op::kA], {{at(7, 3), NAN}, {at(21, 40), INFINITY}, {at(70, 0), -INFINITY}});
+  sources[Op::kB] = poisoned(sources[Op::kB], {{at(3, 63), NAN}, {at(33, 9), INFINITY}, {at(80, 31), -INFINITY}});
+  weights[Op::kValue] = poisoned(weights[Op::kValue], {{at(2, 5), NAN}, {at(31, 6), INFINITY}});
+  weights[Op::kGate] = poisoned(weights[Op::kGate], {{at(8, 5), NAN}, {at(13, 6), NAN}, {at(40, 7), -INFINITY}});
+  weights[Op::kGateBias] = poisoned(weights[Op::kGateBias], {{21, NAN}, {50, INFINITY}, {53, -INFINITY}});
+  for (const auto& [name, in] : {std::pair{"sources", sources}, std::pair{"weights", weights}})
+    cases.push_back({std::string(name) + " that are not finite", Op{}, in, kFloats});
 }
 
 }  // namespace
@@ -92,6 +116,7 @@ OpTable gated_mat_mul_cases() {
                                 Activation::kSilu, Activation::kTanh})
     cases.push_back({std::string(names_of(activation)[static_cast<size_t>(activation)]), Op{.activation = activation},
                      gated({{33, 64}}, 72), kFloats});
+  add_what_is_not_finite(cases);
   return {"GatedMatMul", std::move(cases)};
 }
 
