@@ -122,13 +122,14 @@ __device__ inline Scale scale_for(float largest) {
   return {__uint_as_float(to << 23), __uint_as_float((254 - to) << 23)};
 }
 
-// Two numbers, each as the sum of two of fp16, to 2^-22 where they are no less than 2^-14.
+// Two numbers, each as the sum of two of fp16, to 2^-22 where they are no less than 2^-14. Infinity is so in its low part alone:
+// that meets high parts, not low ones, which may be 0 or of the other sign.
 struct HalfPairs {
   uint32_t high, low;
 };
 __device__ inline HalfPairs split_pair(float first, float second, float scale) {
   first *= scale, second *= scale;
-  const uint32_t high = narrow_pair<F16>(first, second);
+  const uint32_t high = narrow_pair_within<F16>(first, second);
   const float2 near = widen_pair<F16>(high);
   return {high, narrow_pair<F16>(first - near.x, second - near.y)};
 }

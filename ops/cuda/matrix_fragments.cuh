@@ -69,5 +69,15 @@ __device__ inline uint32_t narrow_pair(float first, float second) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
   return bits;
 }
+// As narrow_pair, but the largest number of T in place of larger ones and of infinity.
+template <class T>
+__device__ inline uint32_t narrow_pair_within(float first, float second) {
+  uint32_t bits;
+  if constexpr (std::is_same_v<T, BF16>)
+    asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+  else
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+  return bits;
+}
 
 }  // namespace plica::cuda

@@ -139,10 +139,11 @@ __global__ void __launch_bounds__(kBlock)
   const float value = x[at[0]];
   uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-  const float high = __uint_as_float(bits);
-  const float low = isfinite(high) ? value - high : 0.0f;
-  to[at[1]] = low_first ? low : high;
-  to[at[1] + part_step] = low_first ? high : low;
+  float high = __uint_as_float(bits);
+  if (isfinite(value) && !isfinite(high)) high = __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+  const float low = isfinite(high) ? value - high : 0.0f, finite = isfinite(high) ? high : 0.0f;
+  to[at[1]] = low_first ? low : finite;
+  to[at[1] + part_step] = low_first ? finite : low;
   to[at[1] + 2 * part_step] = high;
 }
 

@@ -22,7 +22,7 @@ const char* finish_product_declines(const Case& c);
 
 // Queues: each element of x (f32, any strides) as the sum of two tf32 numbers, high and low, in three parts of `to`
 // that lie part_step apart: low, high, high, or high, low, high. Products of the two orders, part by part, add up to
-// a product of fp32 accuracy (low times low is left out).
+// a product of fp32 accuracy (low times low is left out). Beside a low part, 0 stands for a high one that is not finite.
 struct SplitTf32 {
   bool low_first = false;
   AxisStrides to_strides{};

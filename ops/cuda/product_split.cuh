@@ -79,6 +79,13 @@ struct Ring {
 // fp32 as a number that tf32 holds plus the rest.
 __device__ inline float high_of(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
 
+// What tf32 leaves of two numbers, in bf16; 0 of one that is not finite.
+__device__ inline uint32_t rests_of(float first, float second) {
+  const uint32_t bits = narrow_pair<BF16>(first - high_of(first), second - high_of(second));
+  const auto rests = *reinterpret_cast<const __nv_bfloat162*>(&bits);
+  return bits & __heq2_mask(rests, rests);
+}
+
 // A warpgroup: 64 rows of a tile.
 template <bool kColumnsOfA, bool kColumnsOfB>
 struct Consumer {
@@ -111,8 +118,8 @@ struct Consumer {
     for (int i = 0; i < 8; ++i) {
       uint32_t &first = f.tf32[i / 2][i % 2], &second = f.tf32[i / 2][i % 2 + 2];
       const float x = __uint_as_float(first), z = __uint_as_float(second), near_x = high_of(x), near_z = high_of(z);
-      f.high[i / 4][i / 2 % 2 * 2 + i % 2] = narrow_pair<BF16>(near_x, near_z);
-      f.low[i / 4][i / 2 % 2 * 2 + i % 2] = narrow_pair<BF16>(x - near_x, z - near_z);
+      f.high[i / 4][i / 2 % 2 * 2 + i % 2] = narrow_pair_within<BF16>(near_x, near_z);
+      f.low[i / 4][i / 2 % 2 * 2 + i % 2] = rests_of(x, z);
       first = __float_as_uint(near_x), second = __float_as_uint(near_z);
     }
   }
@@ -143,8 +150,8 @@ struct Consumer {
       uint32_t* const r = &rest.x;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        w[i] = narrow_pair<BF16>(v[i], v[i + 4]);
-        r[i] = narrow_pair<BF16>(v[i] - high_of(v[i]), v[i + 4] - high_of(v[i + 4]));
+        w[i] = narrow_pair_within<BF16>(v[i], v[i + 4]);
+        r[i] = rests_of(v[i], v[i + 4]);
       }
       shared_at<uint4>(to + place_in_line(line, eight)) = whole;
       shared_at<uint4>(to + place_in_line(line, 4 + eight)) = rest;
@@ -213,7 +220,7 @@ struct Consumer {
 
 // A block makes tile after tile of 128 x 128. One thread fills a ring of stages by tensor copies; two warpgroups take 64 rows of
 // a as fragments, make of b what its bf16 products take, and add up a_low @ b + a_high @ b_low in bf16 and a_high @ b_high
-// in tf32: to 2^-19 of |a| |b|. 384 threads; shared memory: shared_bytes.
+// in tf32: to 2^-19 of |a| |b|. What is not finite is so in tf32 alone. 384 threads; shared memory: shared_bytes.
 template <bool kColumnsOfA, bool kColumnsOfB>
 __global__ void __launch_bounds__(kThreads, 1) split_product(const __grid_constant__ SplitProduct p) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cfloat>
+#include <cmath>
 #include <utility>
 
 #include "ops/layer_norm.h"
@@ -9,6 +11,7 @@
 #include "ops/reduce.h"
 #include "ops/rms_norm.h"
 #include "ops/softmax.h"
+#include "runtime/core/shape.h"
 #include "tests/harness/op_cases.h"
 
 namespace plica {
@@ -115,6 +118,25 @@ TEST(CudaKernels, SplitProducts) {
   add("one matrix for all", {}, {{{8500, 136}}, {{136, 72}}});
   add("whole epilogue", {.activation = Activation::kGelu, .gate_sigmoid = true},
       {{{2, 2130, 136}}, {{136, 228}}, {{228}}, {{2, 2130, 228}}, {{2, 2130, 228}}});
+  expect_kernels_agree(table);
+}
+
+// Here and there NaN, an infinity or the least number, at places so far apart that sums have one of them.
+TEST(CudaKernels, SplitProductsOfNothingFinite) {
+  OpTable table{.op = "MatMul", .every_kernel = false};
+  const auto poisoned = [](OperandSpec spec) {
+    constexpr double kSome[] = {NAN, INFINITY, -INFINITY, -FLT_MAX};
+    for (int64_t i = 0; i < num_elements(spec.shape); ++i)
+      spec.values.push_back(i % 10007 == 5 ? kSome[i / 10007 % 4] : static_cast<double>(i * 7919 % 2001) / 1000 - 1);
+    return spec;
+  };
+  const auto add = [&](const char* name, const OperandSpec& a, const OperandSpec& b) {
+    for (const auto& in : {std::vector{poisoned(a), b}, {a, poisoned(b)}})
+      table.cases.push_back({name, ops::MatMul{}, in, {DType::kF32}, 4, Precision::kTf32x3});
+  };
+  const Layout columns = Layout::kTransposed;
+  add("rows by columns", {{66, 100, 132}}, {{66, 132, 124}, columns});
+  add("columns by rows", {{33, 132, 264}, columns}, {{33, 264, 124}});
   expect_kernels_agree(table);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
 #include <map>
 
@@ -56,7 +57,7 @@ OperandSpec poisoned(OperandSpec spec, const std::map<int64_t, double>& at) {
   return spec;
 }
 
-// NaN and infinities in a row of a or of b, or in one of two columns that share an inverse.
+// NaN, infinities and, in fp32, the least number in a row of a or of b, or in one of two columns that share an inverse.
 void add_what_is_not_finite(std::vector<OpCase>& cases) {
   const auto at = [](int64_t row, int64_t k) { return row * 64 + k; };
   std::vector<OperandSpec> sources = gated_by({{90, 64}}, {{90, 64}}, 64, false), weights = sources;
@@ -67,6 +68,11 @@ void add_what_is_not_finite(std::vector<OpCase>& cases) {
   weights[Op::kGateBias] = poisoned(weights[Op::kGateBias], {{21, NAN}, {50, INFINITY}, {53, -INFINITY}});
   for (const auto& [name, in] : {std::pair{"sources", sources}, std::pair{"weights", weights}})
     cases.push_back({std::string(name) + " that are not finite", Op{}, in, kFloats});
+  sources[Op::kA].values[at(50, 11)] = sources[Op::kB].values[at(60, 12)] = -FLT_MAX;
+  weights[Op::kValue].values[at(4, 8)] = weights[Op::kGate].values[at(57, 9)] = -FLT_MAX;
+  for (const auto& [name, in] : {std::pair{"sources", sources}, std::pair{"weights", weights}})
+    cases.push_back(
+        {std::string("tf32x3, ") + name + " that are not finite", Op{}, in, {DType::kF32}, 2, Precision::kTf32x3});
 }
 
 }  // namespace
