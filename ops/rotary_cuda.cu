@@ -19,9 +19,6 @@ struct Shape {
   bool few;             // all blocks run at once, with room for more
 };
 
-// Two a multiprocessor of an H200: there is room for the next kernel. Of 16 bits alone, as in norm.cuh.
-constexpr unsigned kFewBlocks = 264;
-
 // A thread turns kWidth neighbouring pairs.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kBlock)

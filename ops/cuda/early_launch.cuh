@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace plica::cuda {
@@ -15,13 +16,18 @@ __device__ inline void wait_for_earlier() {
 #endif
 }
 
-// Lets the kernel behind this one in: by blocks that have a multiprocessor each, when little is left for them to do. The next one's
-// would crowd on the multiprocessors that are free, where these are few.
+// Lets the kernel behind this one in: by blocks that have a multiprocessor each, when little is left for them to do, or, where
+// all blocks run at once with room for more (kFewBlocks), as the first thing they do. The next one's would crowd on the
+// multiprocessors that are free, where these are few.
 __device__ inline void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
+
+// Two a multiprocessor of an H200: there is room for the next kernel. For kernels of 16 bits: the next one's blocks have a
+// multiprocessor each then, while several of the product kernel of few rows in fp32 would crowd on one that happens to be free.
+constexpr int64_t kFewBlocks = 264;
 
 struct EarlyLaunch {
   dim3 grid;

@@ -111,9 +111,6 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Two blocks a multiprocessor of an H200: there is room for the next kernel. Of 16 bits alone: its blocks have a multiprocessor each
-// there, while several blocks of the product kernel of few rows in fp32 would crowd on one that happens to be free.
-constexpr int64_t kFewestRows = 264;
 constexpr int64_t kManyRows = 1 << 14;  // of 16 bits, a thread has several at once: one's loads hide another's sums
 
 template <bool kCentred>
@@ -161,7 +158,7 @@ struct NormKernels {
     if (norm.rows.outer.count == 0) return;
     visit_16_or_32_bits(args.in[0].type.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      norm.few = sizeof(T) == 2 && norm.rows.outer.count <= kFewestRows;
+      norm.few = sizeof(T) == 2 && norm.rows.outer.count <= kFewBlocks;  // blocks have a row or more
       visit_tile<T>(norm.rows, state.vectors, [&](auto shape) {
         using Shape = decltype(shape);
         constexpr int kNum = Shape::kSteps == 1 && sizeof(T) == 2 ? 4 : 1;
