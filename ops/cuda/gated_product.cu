@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "ops/cuda/gated_product.h"
 #include "ops/cuda/gated_product_form.cuh"
 #include "ops/cuda/launch.cuh"
