@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/cuda/gated_product_tiles.cuh"
+#include "ops/cuda/tensor_tile.cuh"
 #include "runtime/device/cuda_driver.h"
 
 namespace plica::cuda::gated {
@@ -14,20 +15,12 @@ struct Maps {
   CUtensorMap y, a, b, value, gate;
 };
 
-__device__ inline void bring_box(uint32_t to, const CUtensorMap& map, int inner, int outer, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
-          "r"(to),
-      "l"(&map), "r"(inner), "r"(outer), "r"(barrier)
-      : "memory");
-}
-
 // 64 rows of a matrix (rows, depth), as products read them.
 template <class C>
 __device__ void bring_lines(uint32_t to, const CUtensorMap& map, int row, uint32_t barrier, uint32_t slab_bytes) {
 #pragma unroll
   for (int slab = 0; slab < C::kProducts / 4; ++slab)
-    bring_box(to + slab * slab_bytes, map, slab * (kLine / sizeof(typename C::T)), row, barrier);
+    copy_box(to + slab * slab_bytes, map, slab * (kLine / sizeof(typename C::T)), row, barrier);
 }
 
 // The weights of chunks [first, last) of those from `first_column` on; by one thread.

@@ -122,7 +122,7 @@ class Worker {
   __device__ void bring_boxes(int row) const {
     arrive_expecting(&shared_at<uint64_t>(at_.unit_ready), (C::kTwo ? 2 : 1) * C::kSourceBytes);
     if constexpr (C::kFirst)
-      bring_box(at_.a, maps_.a, row, 0, at_.unit_ready);
+      copy_box(at_.a, maps_.a, row, 0, at_.unit_ready);
     else
       bring_lines<C>(at_.a, maps_.a, row, at_.unit_ready, kUnitRows * kLine);
     if constexpr (C::kTwo) bring_lines<C>(at_.b, maps_.b, row, at_.unit_ready, kUnitRows * kLine);

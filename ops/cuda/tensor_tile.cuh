@@ -25,13 +25,16 @@ __device__ inline void fetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// The box from (column, row) on; its bytes count towards the barrier's phase.
-__device__ inline void copy_box(void* to, const CUtensorMap& map, int column, int row, uint64_t* barrier) {
+// The box from (column, row) on; its bytes count towards the barrier's phase. Addresses in shared memory.
+__device__ inline void copy_box(uint32_t to, const CUtensorMap& map, int column, int row, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
-          "r"(shared_address(to)),
-      "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier))
+          "r"(to),
+      "l"(&map), "r"(column), "r"(row), "r"(barrier)
       : "memory");
+}
+__device__ inline void copy_box(void* to, const CUtensorMap& map, int column, int row, uint64_t* barrier) {
+  copy_box(shared_address(to), map, column, row, shared_address(barrier));
 }
 
 }  // namespace plica::cuda
