@@ -1,3 +1,4 @@
+// Long because all that a block does with a tile stands together.
 #pragma once
 
 #include <cuda.h>
