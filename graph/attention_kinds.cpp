@@ -40,7 +40,7 @@ bool is_tied(const Graph& graph, ValueId q) {
   AtomView view{q, {}};
   for (const int64_t size : graph.type(q).shape) view.axes.push_back(atoms.add(size));
   const AxisAtoms::Atoms depth = view.axes.back();
-  const AtomView source = source_of(graph, atoms, view);
+  const AtomView source = viewed(graph, atoms, view);
   const AxisAtoms::Atoms summed = atoms.whole(depth), all = atoms.whole(source.axes);
   return std::search(all.begin(), all.end(), summed.begin(), summed.end()) == all.end();
 }

@@ -33,7 +33,7 @@ bool ends_in_batch_axis(const Graph& graph, ValueId value, ValueId product) {
   AtomView view{value, {}};
   for (const int64_t size : graph.type(value).shape) view.axes.push_back(atoms.add(size));
   const AxisAtoms::Atoms last = view.axes.back();
-  const AtomView source = source_of(graph, atoms, view);
+  const AtomView source = viewed(graph, atoms, view);
   if (source.value != product || last.empty()) return false;
   const AxisAtoms::Axes batch(source.axes.begin(), source.axes.end() - 2);
   const AxisAtoms::Atoms wanted = atoms.whole(last), outer = atoms.whole(batch);

@@ -2,15 +2,37 @@
 
 #include <algorithm>
 
+#include "ops/map.h"
 #include "ops/mat_mul.h"
 
 namespace plica {
 
+namespace {
+
+bool is_cast(const Node& node) {
+  if (node.op != &map_op || node.inputs.size() != 1) return false;
+  const ops::Program& program = node.attrs.as<ops::Map>().program;
+  return program.instructions.size() == 1 && program.instructions[0].fn == ops::Fn::kCast;
+}
+
+bool passes_on(const Node& node) { return node.op->is_view || is_cast(node); }
+
+}  // namespace
+
 ValueId viewed(const Graph& graph, ValueId value) {
-  for (NodeId id = graph.value(value).producer; id != kNone && graph.node(id).op->is_view;
+  for (NodeId id = graph.value(value).producer; id != kNone && passes_on(graph.node(id));
        id = graph.value(value).producer)
     value = graph.node(id).inputs[0];
   return value;
+}
+
+AtomView viewed(const Graph& graph, AxisAtoms& atoms, AtomView view) {
+  for (;;) {
+    view = source_of(graph, atoms, std::move(view));
+    const NodeId id = graph.value(view.value).producer;
+    if (id == kNone || !is_cast(graph.node(id))) return view;
+    view.value = graph.node(id).inputs[0];
+  }
 }
 
 NodeId maker_of(const Graph& graph, ValueId value) { return graph.value(viewed(graph, value)).producer; }
@@ -24,7 +46,7 @@ std::vector<Use> uses_behind_views(const Graph& graph, ValueId value) {
     const std::vector<NodeId>& users = graph.value(at).users;
     for (auto user = users.begin(); user != users.end(); ++user) {
       const Node& node = graph.node(*user);
-      if (node.op->is_view)
+      if (passes_on(node))
         left.push_back(node.outputs[0]);
       else if (std::find(users.begin(), user, *user) == user)  // one that reads it twice stands twice
         for (size_t i = 0; i < node.inputs.size(); ++i)
@@ -37,7 +59,7 @@ std::vector<Use> uses_behind_views(const Graph& graph, ValueId value) {
 bool is_seen_outside(const Graph& graph, ValueId value) {
   if (graph.is_output(value)) return true;
   for (NodeId id : graph.value(value).users)
-    if (graph.node(id).op->is_view && is_seen_outside(graph, graph.node(id).outputs[0])) return true;
+    if (passes_on(graph.node(id)) && is_seen_outside(graph, graph.node(id).outputs[0])) return true;
   return false;
 }
 

@@ -82,7 +82,7 @@ TEST(Pipeline, FormsGatedProductsWhereTheyHaveAFastKernel) {
       ASSERT_TRUE(graph) << to_string(graph.error());
       options.precision = precision;
       options.compute_capability = compute_capability;
-      const auto report = run_pipeline(*graph, options, constants);
+      auto report = run_pipeline(*graph, options, constants);
       ASSERT_TRUE(report) << to_string(report.error());
       int num_gated = 0, num_norms = 0;
       for (NodeId id : graph->order()) {
@@ -94,7 +94,32 @@ TEST(Pipeline, FormsGatedProductsWhereTheyHaveAFastKernel) {
       EXPECT_EQ(num_gated, forms ? 2 : 0) << to_text(*graph);
       EXPECT_EQ(num_norms, norms_inside ? 0 : 2) << to_text(*graph);
       EXPECT_EQ(report->structures.at("layer_norm"), 2);
+      EXPECT_EQ(report->structures["triangle_multiplication"], 1) << to_text(*graph);
     }
+}
+
+// What saves memory at the cost of time runs where it costs none, or where a limit asks for it.
+TEST(Pipeline, SavesMemoryWhereThatCostsNoTime) {
+  const auto runs = [](Device device, Precision precision, bool save_memory) {
+    auto graph = parse_graph("input x: f32 2x2\noutput x\n");
+    ConstantStore constants;
+    PipelineOptions options = verified();
+    options.device = device;
+    options.precision = precision;
+    options.save_memory = save_memory;
+    const auto report = run_pipeline(*graph, options, constants);
+    EXPECT_TRUE(report) << to_string(report.error());
+    std::string names;
+    for (const PassRun& run : report->passes)
+      if (!run.skipped && (run.name == "tile_rows" || run.name == "cut_norms")) names.append(run.name).append(" ");
+    return names;
+  };
+  EXPECT_EQ(runs(Device::kCpu, Precision::kFile, false), "tile_rows ");
+  EXPECT_EQ(runs(Device::kCuda, Precision::kFile, false), "cut_norms ");
+  EXPECT_EQ(runs(Device::kCuda, Precision::kF32, false), "cut_norms ");
+  EXPECT_EQ(runs(Device::kCuda, Precision::kF32, true), "tile_rows cut_norms ");
+  for (const Precision precision : {Precision::kTf32, Precision::kTf32x3, Precision::kBf16})
+    EXPECT_EQ(runs(Device::kCuda, precision, false), "");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr const char* kGraph = R"text(
     constant w: f32 6x4
     constant rows: f32 4x6
     r = Relu(x)
-    v = Transpose(Reshape(r) {shape=[3,4]}) {perm=[1,0]}
+    v = Transpose(Map(Reshape(r) {shape=[2,3,2]}) {program="Cast:f64(x0)"}) {perm=[2,1,0]}
     e = Exp(v)
     m = Mul(v, v)
     p = MatMul(r, w)
@@ -34,6 +34,11 @@ struct Views : testing::Test {
 TEST_F(Views, LeadToWhatTheyAreViewsOf) {
   EXPECT_EQ(viewed(graph, output(4)), relu());
   EXPECT_EQ(viewed(graph, relu()), relu());
+  AxisAtoms atoms;
+  const AtomView source = viewed(graph, atoms, {output(4), {atoms.add(2), atoms.add(3), atoms.add(2)}});
+  EXPECT_EQ(source.value, relu());
+  EXPECT_EQ(atoms.size(source.axes[0]), 2);
+  EXPECT_EQ(atoms.size(source.axes[1]), 6);
   EXPECT_EQ(maker_of(graph, output(4)), graph.value(relu()).producer);
   EXPECT_EQ(maker_of(graph, graph.inputs()[0]), kNone);
 }
