@@ -3,6 +3,7 @@
 
 #include "ops/op.h"
 #include "ops/pointwise.h"
+#include "ops/step_run.h"
 #include "ops/strided.h"
 
 namespace plica {
@@ -64,6 +65,13 @@ const OpDef* find_op(std::string_view name) {
 Kernels kernels(const OpDef& op, Device device) {
   for (const Row& row : kRows)
     if (row.op == &op && row.device == device) return *row.kernels;
+  return {};
+}
+
+std::span<const RunKernel> run_kernels([[maybe_unused]] Device device) {
+#if PLICA_WITH_CUDA
+  if (device == Device::kCuda) return run_cuda_kernels;
+#endif
   return {};
 }
 
