@@ -79,11 +79,12 @@ Status check_skip(const std::vector<std::string>& skip) {
   for (const std::string& name : skip) {
     const auto pass =
         std::find_if(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return p.name == name; });
-    if (pass != std::end(kPasses) && !pass->required) continue;
+    if (name == kRuns || (pass != std::end(kPasses) && !pass->required)) continue;
     std::string names;
     for (const Pass& p : kPasses)
       if (!p.required) names.append(names.empty() ? "" : ", ").append(p.name);
-    return Error(Code::kInvalidInput, "no pass '" + name + "' can be skipped, wanted one of: " + names);
+    return Error(Code::kInvalidInput,
+                 "no pass '" + name + "' can be skipped, wanted one of: " + names + ", " + std::string(kRuns));
   }
   return {};
 }

@@ -30,10 +30,13 @@ std::span<const Pass> pipeline();  // in the order in which they run
 // The pass that stores values as a precision wants them, which run_pipeline adds; null for kFile.
 const Pass* storing_pass(Precision precision);
 
+// A name that may be skipped like a pass: no steps of the plan become one launch.
+inline constexpr std::string_view kRuns = "runs";
+
 struct PipelineOptions {
   Device device = Device::kCpu;
   int compute_capability = 0;     // 90 for Hopper; 0 on the CPU
-  std::vector<std::string> skip;  // names of passes
+  std::vector<std::string> skip;  // names of passes, kRuns too
   bool reference = false;         // required passes alone, in the file's own types
   Precision precision = Precision::kFile;
   bool save_memory = false;                             // at the price of time

@@ -75,18 +75,27 @@ Range range_of(const Plan& plan, const Place& place) {
   return {offset + first * bytes, offset + (last + 1) * bytes};
 }
 
-std::vector<int> waits_of(const Plan& plan, int step_idx, Touched& arena) {
-  const Step& step = plan.steps[static_cast<size_t>(step_idx)];
+Range scratch_of(int64_t offset, size_t bytes) { return {offset, offset + static_cast<int64_t>(bytes)}; }
+
+// What steps first to last, one launch, touch and have to wait for; later steps wait for the last.
+std::vector<int> waits_of(const Plan& plan, size_t first, size_t last, Touched& arena) {
+  const auto id = static_cast<int>(last);
   std::vector<int> waits;
-  for (const Place& place : step.in)
-    if (const Range range = range_of(plan, place); range.end > range.begin) arena.read(range, step_idx, waits);
-  for (const Place& place : step.out)
-    if (const Range range = range_of(plan, place); range.end > range.begin) arena.write(range, step_idx, waits);
-  if (step.scratch_bytes > 0)
-    arena.write({step.scratch_offset, step.scratch_offset + static_cast<int64_t>(step.scratch_bytes)}, step_idx, waits);
+  const auto write = [&](Range range) {
+    if (range.end > range.begin) arena.write(range, id, waits);
+  };
+  for (size_t i = first; i <= last; ++i) {
+    const Step& step = plan.steps[i];
+    for (const Place& place : step.in)
+      if (const Range range = range_of(plan, place); range.end > range.begin) arena.read(range, id, waits);
+    for (const Place& place : step.out) write(range_of(plan, place));
+    write(scratch_of(step.scratch_offset, step.scratch_bytes));
+  }
+  if (const StepRun* run = plan.run_of(first)) write(scratch_of(run->scratch_offset, run->scratch_bytes));
   std::sort(waits.begin(), waits.end());
   waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-  if (!waits.empty() && waits.back() == step_idx) waits.pop_back();  // it works in place
+  if (!waits.empty() && waits.back() == id)
+    waits.pop_back();  // it works in place, or a step of a run reads what one before it makes
   return waits;
 }
 
@@ -127,7 +136,9 @@ bool is_faster(const Plan& plan, const std::vector<std::vector<int>>& waits, con
   std::vector<double> ends;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Cost& cost = plan.steps[i].cost;
-    const double seconds = kLaunch + std::max(cost.bytes / limits.bytes_per_s, cost.flops / limits.f32_flops_per_s);
+    const StepRun* run = plan.run_of(i);
+    const double launch = run == nullptr || run->first == i ? kLaunch : 0;
+    const double seconds = launch + std::max(cost.bytes / limits.bytes_per_s, cost.flops / limits.f32_flops_per_s);
     double begin = 0;
     for (int wait : waits[i]) begin = std::max(begin, ends[static_cast<size_t>(wait)]);
     const bool is_join = waits[i].size() > 1;
@@ -146,8 +157,16 @@ std::vector<std::vector<int>> find_branches(const Plan& plan, const DeviceLimits
   Touched arena;
   Reducer reducer(plan.steps.size());
   std::vector<std::vector<int>> waits;
-  for (int i = 0; i < static_cast<int>(plan.steps.size()); ++i)
-    waits.push_back(reducer.reduce(i, waits_of(plan, i, arena)));
+  int last_run = -1;  // the last step of the run so far
+  for (size_t i = 0; i < plan.steps.size();) {
+    const StepRun* run = plan.run_of(i);
+    const size_t last = run != nullptr ? run->last() : i;
+    std::vector<int> wanted = waits_of(plan, i, last, arena);
+    if (run != nullptr && last_run >= 0)  // each may want the whole device
+      wanted.insert(std::lower_bound(wanted.begin(), wanted.end(), last_run), last_run);
+    if (run != nullptr) last_run = static_cast<int>(last);
+    for (; i <= last; wanted = {static_cast<int>(i++)}) waits.push_back(reducer.reduce(static_cast<int>(i), wanted));
+  }
   return is_faster(plan, waits, limits) ? waits : std::vector<std::vector<int>>();
 }
 

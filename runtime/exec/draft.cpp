@@ -7,6 +7,7 @@
 #include "ops/copy.h"
 #include "ops/view.h"
 #include "runtime/core/shape.h"
+#include "runtime/exec/alignment.h"
 #include "runtime/exec/constant_view.h"
 #include "runtime/exec/kernel_choice.h"
 #include "runtime/exec/layout.h"
@@ -183,31 +184,8 @@ class Drafter {
     return place;
   }
 
-  // Of element (0, ..., 0), as far as it is known before memory is planned; buffers start at multiples of 64, constants on a
-  // device with a queue too.
-  int64_t alignment(const Place& place) const {
-    if (place.kind == Kind::kConstant) {
-      const auto address = reinterpret_cast<intptr_t>(place.constant->data);
-      if (on_host_) return alignment_of(address);
-      return alignment_of(place.base != nullptr ? address - reinterpret_cast<intptr_t>(place.base->data) : 0);
-    }
-    const Buffer& buffer = draft_.buffers[at(place.index)];
-    const bool is_bound = buffer.kind != Kind::kArena || buffer.is_result;
-    return on_host_ && is_bound ? bound_alignment(place.type) : alignment_of(place.offset_bytes);
-  }
-  // Of memory that the caller may bring; where work is queued, what lies askew is copied.
-  int64_t bound_alignment(const TensorType& type) const {
-    return on_host_ ? static_cast<int64_t>(size_of(type.dtype)) : static_cast<int64_t>(kMemoryAlignment);
-  }
-  static int64_t alignment_of(intptr_t address) {
-    const intptr_t bits = address | 64;
-    return bits & -bits;
-  }
-
-  Operand operand(const Place& place) const {
-    if (place.kind == Kind::kAbsent) return {};
-    return {&place.type, place.constant, alignment(place)};
-  }
+  int64_t alignment(const Place& place) const { return known_alignment(place, draft_.buffers, on_host_); }
+  Operand operand(const Place& place) const { return operand_at(place, draft_.buffers, on_host_); }
 
   Status plan_step(const Node& node) {
     Step step;
@@ -226,7 +204,7 @@ class Drafter {
         continue;
       }
       request.preferred.push_back(options_.reference ? Strides{} : preferred_strides(graph_, id));
-      request.out_alignments.push_back(is_result_[at(id)] ? bound_alignment(graph_.type(id)) : 64);
+      request.out_alignments.push_back(is_result_[at(id)] ? bound_alignment(graph_.type(id), on_host_) : 64);
     }
     PLICA_TRY(KernelChoice choice, choose_kernel(request));
     for (size_t i : choice.to_copy) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <unordered_set>
 
@@ -5,8 +6,10 @@
 #include "runtime/core/shape.h"
 #include "runtime/exec/branches.h"
 #include "runtime/exec/draft.h"
+#include "runtime/exec/lifetimes.h"
 #include "runtime/exec/plan.h"
 #include "runtime/exec/scheduler.h"
+#include "runtime/exec/step_runs.h"
 #include "runtime/exec/team_size.h"
 #include "runtime/exec/upload.h"
 
@@ -14,46 +17,6 @@ namespace plica {
 namespace {
 
 using Kind = Place::Kind;
-
-// On a device with a queue neighbouring steps may run side by side, where they share no memory: what is small is not taken over
-// by the next few.
-void keep_apart(std::vector<Lifetime>& lifetimes, int num_steps) {
-  constexpr size_t kSmall = size_t{4} << 20;
-  constexpr int kSteps = 4;
-  for (Lifetime& lifetime : lifetimes)
-    if (lifetime.bytes > 0 && lifetime.bytes <= kSmall) lifetime.last = std::min(lifetime.last + kSteps, num_steps - 1);
-}
-
-// Lifetimes of what lies in the arena: the buffers that steps write, then the scratch of the steps.
-std::vector<Lifetime> lifetimes_of(const Draft& draft, const PlanOptions& options) {
-  std::vector<Lifetime> lifetimes;
-  const auto num_steps = static_cast<int>(draft.steps.size());
-  for (const Buffer& buffer : draft.buffers) {
-    const bool kept = buffer.kind == Kind::kOutput;
-    lifetimes.push_back({buffer.bytes, num_steps, kept ? num_steps - 1 : -1, buffer.kind != Kind::kArena});
-  }
-  for (int i = 0; i < num_steps; ++i) {
-    const Step& step = draft.steps[static_cast<size_t>(i)];
-    for (const std::vector<Place>* places : {&step.in, &step.out})
-      for (const Place& place : *places) {
-        if (place.kind == Kind::kAbsent || place.kind == Kind::kConstant) continue;
-        Lifetime& lifetime = lifetimes[static_cast<size_t>(place.index)];
-        lifetime.first = std::min(lifetime.first, i);
-        lifetime.last = std::max(lifetime.last, i);
-      }
-  }
-  for (size_t i = 0; i < lifetimes.size(); ++i) {
-    Lifetime& lifetime = lifetimes[i];
-    if (lifetime.last < lifetime.first) {
-      lifetime = {};
-    } else if (draft.buffers[i].kind == Kind::kInput && draft.buffers[i].bytes > 0) {
-      lifetime.first = 0;  // it is copied before the first step
-    }
-  }
-  for (int i = 0; i < num_steps; ++i) lifetimes.push_back({draft.steps[static_cast<size_t>(i)].scratch_bytes, i, i});
-  if (options.context != nullptr) keep_apart(lifetimes, num_steps);
-  return lifetimes;
-}
 
 // Buffer numbers become places in the arena, in a graph's input or in its output.
 void place_steps(const std::vector<Buffer>& buffers, const MemoryPlan& memory, Plan& plan) {
@@ -70,6 +33,8 @@ void place_steps(const std::vector<Buffer>& buffers, const MemoryPlan& memory, P
     for (Place& place : step.out) settle(place);
     step.scratch_offset = static_cast<int64_t>(memory.offsets[buffers.size() + i]);
   }
+  for (size_t i = 0; i < plan.runs.size(); ++i)
+    plan.runs[i].scratch_offset = static_cast<int64_t>(memory.offsets[buffers.size() + plan.steps.size() + i]);
   plan.input_places.resize(plan.inputs.size());
   plan.output_places.resize(plan.outputs.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
@@ -103,6 +68,11 @@ Status check_limit(const Plan& plan, size_t limit) {
                                        " bytes, the memory limit is " + std::to_string(limit));
 }
 
+bool may_have_runs(const PlanOptions& options) {
+  const auto& skip = options.skip_passes;
+  return !options.reference && std::find(skip.begin(), skip.end(), kRuns) == skip.end();
+}
+
 Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options, bool save_memory,
                                          ConstantStore& constants) {
   const auto start = std::chrono::steady_clock::now();
@@ -120,6 +90,9 @@ Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options
   PLICA_TRY(Draft draft, draft_steps(graph, order, options, constants));
 
   auto plan = std::make_shared<Plan>();
+  if (may_have_runs(options) && !save_memory) {
+    PLICA_TRY(plan->runs, join_steps(draft, options));
+  }
   for (ValueId id : graph.inputs()) plan->inputs.push_back(graph.type(id));
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     plan->outputs.push_back(graph.type(graph.outputs()[i]));
@@ -129,7 +102,7 @@ Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options
   plan->structures = std::move(report.structures);
   plan->device = options.device;
   plan->device_name = options.context != nullptr ? options.context->name() : "cpu";
-  plan->lifetimes = lifetimes_of(draft, options);
+  plan->lifetimes = lifetimes_of(draft, plan->runs, options.context != nullptr);
   plan->memory = plan_memory(plan->lifetimes, options.context != nullptr);
   plan->arena_bytes = plan->memory.arena_bytes;
   plan->inner_bytes = plan->memory.inner_bytes;

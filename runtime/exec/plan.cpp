@@ -1,5 +1,9 @@
 #include "runtime/exec/plan.h"
 
+#include <algorithm>
+
+#include "runtime/core/dtype.h"
+
 namespace plica {
 namespace {
 
@@ -26,7 +30,35 @@ void append_places(const std::vector<Place>& places, std::string& text) {
   }
 }
 
+void append_scratch(int64_t offset, size_t bytes, std::string& text) {
+  if (bytes > 0) text.append(" scratch ").append(std::to_string(offset)).append("+").append(std::to_string(bytes));
+}
+
 }  // namespace
+
+bool can_fault(const Step& step) {
+  return std::any_of(step.in.begin(), step.in.end(), [](const Place& place) {
+    return place.kind != Place::Kind::kAbsent && is_integer(place.type.dtype);
+  });
+}
+
+std::string describe_run(const RunKernel& kernel, const Step& first, const Step& last) {
+  std::string text(kernel.name);
+  text.append(" from ").append(first.op->name).append(" '").append(first.name);
+  return text.append("' to ").append(last.op->name).append(" '").append(last.name).append("'");
+}
+
+std::string to_text(const StepRun& run) {
+  std::string text = "steps " + std::to_string(run.first);
+  text.append(" to ").append(std::to_string(run.last()));
+  return text.append(" are one launch by ").append(run.kernel->name);
+}
+
+const StepRun* Plan::run_of(size_t step) const {
+  const auto behind = std::upper_bound(runs.begin(), runs.end(), step,
+                                       [](size_t wanted, const StepRun& run) { return wanted < run.first; });
+  return behind != runs.begin() && step <= std::prev(behind)->last() ? &*std::prev(behind) : nullptr;
+}
 
 std::string Plan::to_text() const {
   std::string text;
@@ -38,12 +70,13 @@ std::string Plan::to_text() const {
     append_places(step.in, text);
     text.append(")");
     if (const std::string attrs = to_string(step.attrs); !attrs.empty()) text.append(" ").append(attrs);
-    if (step.scratch_bytes > 0)
-      text.append(" scratch ")
-          .append(std::to_string(step.scratch_offset))
-          .append("+")
-          .append(std::to_string(step.scratch_bytes));
+    append_scratch(step.scratch_offset, step.scratch_bytes, text);
     if (!step.name.empty()) text.append(" '").append(step.name).append("'");
+    text.append("\n");
+  }
+  for (const StepRun& run : runs) {
+    text.append(plica::to_text(run));
+    append_scratch(run.scratch_offset, run.scratch_bytes, text);
     text.append("\n");
   }
   return text.append(plica::to_text(lifetimes, memory));

@@ -47,13 +47,10 @@ class QueuedRunner final : public PlanRunner {
   Status make_room(const std::vector<bool>& in_place);
 
   // One run: copies in, steps, copies out. With `captured` it becomes a graph, whose copies are noted there; with `marked`,
-  // in a graph too, step i is between marks 2 i and 2 i + 1.
+  // in a graph too, step i is between marks 2 i and 2 i + 1, a run between those of its first step.
   Status enqueue(const std::vector<bool>& in_place, CapturedPlan* captured, bool marked = false);
   Status enqueue_inputs(const std::vector<bool>& in_place, CapturedPlan* captured);
-  Status enqueue_steps(bool marked);
-  Status enqueue_branches(bool marked);
   Status enqueue_copy(size_t port, CapturedPlan* captured);
-  Status enqueue_step(size_t i);
   Status time_steps(std::span<double> step_ms);
   Status check_faults();
   Status check_earlier_run();

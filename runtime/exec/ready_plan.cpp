@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/core/dtype.h"
 #include "runtime/core/shape.h"
 #include "runtime/exec/upload.h"
 
@@ -11,16 +10,16 @@ namespace {
 
 size_t round_up(size_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
 
-// Kernels find faults in indices.
-bool can_fault(const Step& step) {
-  return std::any_of(step.in.begin(), step.in.end(), [](const Place& place) {
-    return place.kind != Place::Kind::kAbsent && is_integer(place.type.dtype);
-  });
-}
-
 size_t num_faults(const Plan& plan) {
   const auto count = std::count_if(plan.steps.begin(), plan.steps.end(), can_fault);
   return std::max<size_t>(static_cast<size_t>(count), 1);
+}
+
+constexpr size_t kCounterBytes = kRunCounters * sizeof(uint32_t);
+
+size_t counters_offset(const Plan& plan) {
+  const size_t faults_end = table_offsets(plan).back() + num_faults(plan) * sizeof(Fault);
+  return (faults_end + kCounterBytes - 1) / kCounterBytes * kCounterBytes;
 }
 
 }  // namespace
@@ -29,7 +28,8 @@ ReadyPlan::ReadyPlan(std::shared_ptr<const Plan> of_plan, std::byte* arena, std:
     : plan(std::move(of_plan)),
       memory(std::move(device_memory)),
       operands(*plan, arena, static_cast<std::byte*>(memory.get())),
-      device_faults(reinterpret_cast<Fault*>(static_cast<std::byte*>(memory.get()) + table_offsets(*plan).back())) {
+      device_faults(reinterpret_cast<Fault*>(static_cast<std::byte*>(memory.get()) + table_offsets(*plan).back())),
+      counters(reinterpret_cast<uint32_t*>(static_cast<std::byte*>(memory.get()) + counters_offset(*plan))) {
   for (size_t i = 0; i < plan->steps.size(); ++i) {
     const bool faults = can_fault(plan->steps[i]);
     fault_slots.push_back(faults ? faulting.size() : 0);
@@ -47,12 +47,12 @@ ReadyPlan::ReadyPlan(std::shared_ptr<const Plan> of_plan, std::byte* arena, std:
 
 Result<std::unique_ptr<ReadyPlan>> ReadyPlan::make(std::shared_ptr<const Plan> plan, DeviceQueue& queue) {
   const std::vector<size_t> offsets = table_offsets(*plan);
-  const size_t fault_bytes = num_faults(*plan) * sizeof(Fault);
-  PLICA_TRY(std::shared_ptr<void> memory, queue.memory(offsets.back() + fault_bytes));
+  const size_t bytes = counters_offset(*plan) + plan->runs.size() * kCounterBytes;
+  PLICA_TRY(std::shared_ptr<void> memory, queue.memory(bytes));
   auto* const base = static_cast<std::byte*>(memory.get());
   for (size_t i = 0; i < plan->tables.size(); ++i)
     PLICA_CHECK(queue.copy(base + offsets[i], plan->tables[i]->data, num_bytes(plan->tables[i]->type)));
-  PLICA_CHECK(queue.clear(base + offsets.back(), fault_bytes));
+  PLICA_CHECK(queue.clear(base + offsets.back(), bytes - offsets.back()));
   return std::make_unique<ReadyPlan>(std::move(plan), queue.arena(), std::move(memory));
 }
 

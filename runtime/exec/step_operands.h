@@ -22,6 +22,8 @@ class StepOperands {
   // Sets the operands, the scratch and the state of a step. Allocates nothing.
   void fill(size_t step, KernelArgs& args) const;
 
+  void* in_arena(int64_t offset) const { return arena_ + offset; }
+
  private:
   struct Call {
     const Step* step;

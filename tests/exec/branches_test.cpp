@@ -81,6 +81,43 @@ TEST(Branches, ScratchAndCopiesOfInputsAreMemoryToo) {
   EXPECT_THAT(find_branches(plan, kLimits), ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty()));
 }
 
+StepRun run_of(size_t first, size_t count) {
+  StepRun run;
+  run.first = first;
+  run.count = count;
+  return run;
+}
+
+// Steps 2 and 3 are one launch: it waits for what either of them reads, and step 4, which needs the first of them alone, for both.
+TEST(Branches, ARunIsOneLaunch) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({}, at(64, 16)), step({at(0, 16)}, at(128, 16)),
+                step({at(64, 16), at(128, 16)}, at(192, 16)), step({at(128, 16)}, at(256, 16))};
+  EXPECT_THAT(find_branches(plan, kLimits),
+              ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(0), ElementsAre(2, 1), ElementsAre(2)));
+  plan.runs = {run_of(2, 2)};
+  const auto waits = find_branches(plan, kLimits);
+  EXPECT_THAT(waits, ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(1, 0), ElementsAre(2), ElementsAre(3)));
+  EXPECT_THAT(rows_of(waits, 5), ElementsAre(0, 1, 0, 0, 0));
+}
+
+TEST(Branches, RunsAreNeverSideBySide) {
+  Plan plan;
+  for (int i = 0; i < 6; ++i) plan.steps.push_back(step({}, at(64 * i, 16)));
+  plan.runs = {run_of(0, 2), run_of(3, 2)};
+  EXPECT_THAT(find_branches(plan, kLimits),
+              ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), ElementsAre(1), ElementsAre(3), IsEmpty()));
+}
+
+TEST(Branches, ScratchOfARunIsMemoryToo) {
+  Plan plan;
+  plan.steps = {step({}, at(0, 16)), step({}, at(64, 16)), step({}, at(128, 16)), step({}, at(192, 16))};
+  plan.runs = {run_of(1, 2)};
+  plan.runs[0].scratch_offset = 192;
+  plan.runs[0].scratch_bytes = 64;
+  EXPECT_THAT(find_branches(plan, kLimits), ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(1), ElementsAre(2)));
+}
+
 TEST(Branches, StridesSayWhatIsTouched) {
   Plan plan;
   Place reversed = at(124, 2);
