@@ -34,7 +34,9 @@ constexpr const char* kDetails =
     "are read elsewhere, \"tied_row_attention\" scores summed over rows, \"global_query\" a query from a mean; of the "
     "relative positions, \"relative_position_bias\" is looked up in a table.\n"
     "\n"
-    "In JSON: \"structures\" (how many of each were found), \"steps\", \"arena_bytes\", "
+    "In JSON: \"structures\" (how many of each were found), \"steps\", \"runs\" (steps \"first\" to \"last\" are one "
+    "launch\n"
+    "by \"kernel\"), \"arena_bytes\", "
     "\"inner_bytes\" (of it, where inputs and outputs are bound), \"weights_bytes\", "
     "\"plan_ms\".";
 
@@ -90,9 +92,19 @@ void print_json(const Plan& plan) {
   for (const auto& [name, count] : plan.structures) structures[name] = count;
   ordered_json steps = ordered_json::array();
   for (const Step& step : plan.steps) steps.push_back(json_of(step, plan.device_name));
-  const ordered_json root = {{"structures", std::move(structures)}, {"steps", std::move(steps)},
-                             {"arena_bytes", plan.arena_bytes},     {"inner_bytes", plan.inner_bytes},
-                             {"weights_bytes", plan.weights_bytes}, {"plan_ms", plan.plan_ms}};
+  ordered_json runs = ordered_json::array();
+  for (const StepRun& run : plan.runs)
+    runs.push_back({{"kernel", run.kernel->name},
+                    {"first", run.first},
+                    {"last", run.last()},
+                    {"scratch_bytes", run.scratch_bytes}});
+  const ordered_json root = {{"structures", std::move(structures)},
+                             {"steps", std::move(steps)},
+                             {"runs", std::move(runs)},
+                             {"arena_bytes", plan.arena_bytes},
+                             {"inner_bytes", plan.inner_bytes},
+                             {"weights_bytes", plan.weights_bytes},
+                             {"plan_ms", plan.plan_ms}};
   std::printf("%s\n", root.dump(1, ' ', false, ordered_json::error_handler_t::replace).c_str());
 }
 
@@ -107,6 +119,8 @@ void print_text(const Plan& plan, bool memory) {
   std::printf("%s\n", plan.structures.empty() ? " none" : "");
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
+    if (const StepRun* run = plan.run_of(i); run != nullptr && run->first == i)
+      std::printf("%s, not by a kernel each:\n", to_text(*run).c_str());
     std::printf("%4zu  %s.%s%s  %s <- %s  %.1f KiB", i, std::string(step.op->name).c_str(),
                 std::string(step.kernel->name).c_str(), to_string(step.attrs).c_str(), types_of(step.out).c_str(),
                 types_of(step.in).c_str(), step.cost.bytes / 1024);

@@ -22,7 +22,9 @@ constexpr const char* kDetails =
     "  plica profile esm2.onnx --shape input_ids=1x512 --device cuda:0 -o trace.json\n"
     "      open trace.json in chrome://tracing or ui.perfetto.dev\n"
     "\n"
-    "A row is a stream (on the CPU: the calling thread), a bar a step with its operator, kernel, node and shapes. "
+    "A row is a stream (on the CPU: the calling thread), a bar a step with its operator, kernel, node and shapes, or a "
+    "run of\n"
+    "steps that are one launch. "
     "Steps that\n"
     "may run side by side stand in different rows.";
 
@@ -32,17 +34,36 @@ struct ProfileArguments {
   std::string output;
 };
 
-ordered_json event_of(const Step& step, int row, double begin_ms, double end_ms) {
-  std::string shapes;
-  for (const Place& place : step.out) shapes += (shapes.empty() ? "" : ", ") + to_string(place.type);
-  return {{"name", std::string(step.op->name) + "." + std::string(step.kernel->name)},
+ordered_json event_of(const std::string& name, int row, double begin_ms, double end_ms, ordered_json details) {
+  return {{"name", name},
           {"cat", "step"},
           {"ph", "X"},
           {"ts", 1e3 * begin_ms},
           {"dur", 1e3 * (end_ms - begin_ms)},
           {"pid", 0},
           {"tid", row},
-          {"args", {{"node", step.name}, {"results", shapes}, {"bytes", step.cost.bytes}, {"flops", step.cost.flops}}}};
+          {"args", std::move(details)}};
+}
+
+ordered_json event_of(const Step& step, int row, double begin_ms, double end_ms) {
+  std::string shapes;
+  for (const Place& place : step.out) shapes += (shapes.empty() ? "" : ", ") + to_string(place.type);
+  return event_of(std::string(step.op->name) + "." + std::string(step.kernel->name), row, begin_ms, end_ms,
+                  {{"node", step.name}, {"results", shapes}, {"bytes", step.cost.bytes}, {"flops", step.cost.flops}});
+}
+
+ordered_json event_of(const Plan& plan, const StepRun& run, int row, double begin_ms, double end_ms) {
+  Cost cost;
+  for (size_t i = run.first; i <= run.last(); ++i) {
+    cost.bytes += plan.steps[i].cost.bytes;
+    cost.flops += plan.steps[i].cost.flops;
+  }
+  return event_of(std::string(run.kernel->name), row, begin_ms, end_ms,
+                  {{"steps", describe_run(*run.kernel, plan.steps[run.first], plan.steps[run.last()])},
+                   {"first", run.first},
+                   {"last", run.last()},
+                   {"bytes", cost.bytes},
+                   {"flops", cost.flops}});
 }
 
 ordered_json name_of_row(const char* kind, int row, const std::string& name) {
@@ -55,8 +76,12 @@ std::string trace_text(const Plan& plan, const std::vector<double>& times) {
   const int num_rows = rows.empty() ? 1 : 1 + *std::max_element(rows.begin(), rows.end());
   for (int row = 0; row < num_rows; ++row)
     events.push_back(name_of_row("thread_name", row, "stream " + std::to_string(row)));
-  for (size_t i = 0; i < plan.steps.size(); ++i)
-    events.push_back(event_of(plan.steps[i], rows[i], times[2 * i], times[2 * i + 1]));
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const StepRun* run = plan.run_of(i);
+    if (run == nullptr) events.push_back(event_of(plan.steps[i], rows[i], times[2 * i], times[2 * i + 1]));
+    if (run != nullptr && run->first == i)
+      events.push_back(event_of(plan, *run, rows[i], times[2 * i], times[2 * i + 1]));
+  }
   const ordered_json root = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
   return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

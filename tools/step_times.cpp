@@ -69,6 +69,7 @@ std::string step_table(const Plan& plan, const std::vector<double>& step_ms, con
         .append(shapes_of(step.out))
         .append("\n");
   }
+  for (const StepRun& run : plan.runs) text += to_text(run) + "; timed alone here\n";
   char line[160];
   std::snprintf(line, sizeof line, "all steps %.4f ms; this machine at best: %.1f GFLOP/s, %.1f GB/s\n", total,
                 limit.others.flops_per_s * 1e-9, limit.others.bytes_per_s * 1e-9);
@@ -88,6 +89,8 @@ nlohmann::ordered_json step_rows(const Plan& plan, const std::vector<double>& st
                     {"gb_per_s", rates.bytes_per_s * 1e-9},
                     {"tflop_per_s", rates.flops_per_s * 1e-12},
                     {"limit_percent", rates.limit_percent}});
+    if (const StepRun* run = plan.run_of(i))
+      rows.back()["run"] = {{"kernel", run->kernel->name}, {"first", run->first}, {"last", run->last()}};
   }
   return rows;
 }

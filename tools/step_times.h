@@ -29,7 +29,7 @@ StepLimit machine_limit(const DeviceContext& context, Precision precision);
 // caches may beat it.
 std::string step_table(const Plan& plan, const std::vector<double>& step_ms, const StepLimit& limit);
 
-// The same as JSON, an object a step.
+// The same as JSON, an object a step. Steps that are one launch with others, but timed alone, say so in "run".
 nlohmann::ordered_json step_rows(const Plan& plan, const std::vector<double>& step_ms, const StepLimit& limit);
 
 }  // namespace plica

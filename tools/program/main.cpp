@@ -35,7 +35,8 @@ void add_common(CLI::App& program, CommonOptions& common) {
   program
       .add_option("--memory-limit", common.memory_limit_mib, "MiB that a run may use beside the weights; 0: no limit")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  program.add_option("--skip-pass", common.skip_passes, "Leave out this graph pass (repeatable; for finding faults)");
+  program.add_option("--skip-pass", common.skip_passes,
+                     "Leave out this graph pass (repeatable; for finding faults); runs: a launch for each step");
   program
       .add_option(
           "--kernel", common.kernels,

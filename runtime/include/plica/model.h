@@ -25,7 +25,7 @@ struct LoadOptions {
   bool map_files = true;                      // false: read them into memory (for file systems that truncate)
   size_t memory_limit_bytes = 0;              // of a session's arena; 0: none. It may cost time
   size_t num_plans = 64;                      // plans kept, least recently used first out
-  std::vector<std::string> skip_passes = {};  // names of graph passes that are left out
+  std::vector<std::string> skip_passes = {};  // names of graph passes that are left out; "runs": a launch for each step
   std::vector<std::string> kernels = {};      // "Attention=ref": an operator's kernel, whatever else would be chosen
   std::function<void(LogLevel, std::string_view)> log = {};  // nothing is printed; called from any thread
 };
