@@ -10,8 +10,11 @@ struct RunStep {
   const OpDef* op = nullptr;
   const void* attrs = nullptr;
   Case c;
-  std::vector<int> in, out;  // numbers of the memory in which operands lie (views share it); -1: absent, or a constant
-  std::vector<bool> inner;   // by result: neither read outside the run nor an output
+  // Numbers of the memory in which operands lie (views share it, and a step may write over what one before it read); -1: absent, or
+  // a constant. And where in it element (0, ..., 0) lies.
+  std::vector<int> in, out;
+  std::vector<int64_t> in_offset_bytes, out_offset_bytes;
+  std::vector<bool> inner;         // by result: neither read outside the run nor an output
   const Kernel* kernel = nullptr;  // that the step has alone
 };
 

@@ -27,6 +27,8 @@ class OfferedSteps {
       seen.c = {add_operands(step.in, options), add_operands(step.out, options), options.device, options.precision};
       seen.in = memory_of(step.in);
       seen.out = memory_of(step.out);
+      for (const Place& place : step.in) seen.in_offset_bytes.push_back(place.offset_bytes);
+      for (const Place& place : step.out) seen.out_offset_bytes.push_back(place.offset_bytes);
       seen.inner.resize(step.out.size());
       for (int id : seen.in) count_read(id, num_reads_);
       steps_.push_back(std::move(seen));

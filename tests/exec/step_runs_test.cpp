@@ -187,6 +187,7 @@ TEST_F(StepRunsTest, ALaterKernelTakesWhatIsLeft) {
 struct Asked {
   std::vector<std::vector<bool>> inner;
   std::vector<std::vector<int>> in, out;
+  std::vector<std::vector<int64_t>> in_offsets;
   const Kernel* alone = nullptr;
 };
 Asked asked;
@@ -197,6 +198,7 @@ size_t takes_three(std::span<const RunStep> steps) {
     asked.inner.push_back(step.inner);
     asked.in.push_back(step.in);
     asked.out.push_back(step.out);
+    asked.in_offsets.push_back(step.in_offset_bytes);
     asked.alone = step.kernel;
     EXPECT_EQ(step.c.in.size(), step.in.size());
     EXPECT_EQ(step.c.out[0].type->shape, Shape{16});
@@ -210,6 +212,7 @@ TEST_F(StepRunsTest, AKernelSeesWhatNobodyElseReads) {
   softmax("u", "c", 'd');
   softmax("v", "d", 'e');  // the kernel knows it, but does not take it
   draft_.steps[1].in.push_back({});
+  draft_.steps[1].in[0].offset_bytes = 64;
   EXPECT_EQ(joined(takes_three), "[s t u] v");
   ASSERT_EQ(asked.inner.size(), 1u);  // v alone, in the end
   other("w", "b", 'f');
@@ -217,6 +220,7 @@ TEST_F(StepRunsTest, AKernelSeesWhatNobodyElseReads) {
   EXPECT_EQ(joined(takes_three), "[s t u] w");
   EXPECT_THAT(asked.inner, ElementsAre(ElementsAre(false), ElementsAre(true), ElementsAre(true)));
   EXPECT_THAT(asked.in, ElementsAre(ElementsAre('a' - 'A'), ElementsAre('b' - 'A', -1), ElementsAre('c' - 'A')));
+  EXPECT_THAT(asked.in_offsets, ElementsAre(ElementsAre(0), ElementsAre(64, 0), ElementsAre(0)));
   EXPECT_THAT(asked.out[2], ElementsAre('d' - 'A'));
   EXPECT_EQ(asked.alone, &kAlone);
 }
