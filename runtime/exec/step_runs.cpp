@@ -178,7 +178,7 @@ class Joiner {
       const RunStep& step = offered_[id];
       if (may_join_[id] && !is_joined_[id] && kernel.knows(step)) {
         window.add_known(id, step);
-      } else if (!window.known().empty() && !is_joined_[id] && window.is_free(step)) {
+      } else if (!window.known().empty() && may_move(id) && window.is_free(step)) {
         window.add_other(id);
       } else {
         PLICA_CHECK(settle(kernel, window, order));
@@ -228,6 +228,14 @@ class Joiner {
       if (is_touched[i] && draft_.buffers[i].kind != Kind::kArena) outputs_.split(i, draft_);
   }
 
+  // What is large is not held for as long as a run takes.
+  bool may_move(size_t id) const {
+    constexpr size_t kLarge = size_t{4} << 20;
+    const std::vector<Place>& results = draft_.steps[id].out;
+    return !is_joined_[id] && std::all_of(results.begin(), results.end(),
+                                          [](const Place& result) { return num_bytes(result.type) <= kLarge; });
+  }
+
   // What the kernel takes of the steps with these ids, from the first on.
   std::vector<RunStep> taken(const RunKernel& kernel, std::span<const size_t> ids,
                              std::span<const RunStep> steps) const {
@@ -243,6 +251,7 @@ class Joiner {
   // Makes runs of what the window holds, and appends it to the order: what stands among the steps of a run comes ahead of it.
   Status settle(const RunKernel& kernel, Window& window, Ids& order) {
     const std::span<const size_t> known = window.known();
+    if (known.empty()) return {};
     std::vector<RunStep> steps = offered_.run_of(known);
     auto next = window.all().begin();
     for (size_t i = 0; i < known.size();) {

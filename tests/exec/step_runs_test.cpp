@@ -90,6 +90,16 @@ TEST_F(StepRunsTest, WhatReadsOrWritesMemoryOfARunEndsIt) {
   EXPECT_EQ(joined(), "[s t] reads [u v] writes what is read w writes what is written [x y]");
 }
 
+TEST_F(StepRunsTest, WhatIsLargeStaysWhereItIs) {
+  softmax("s", "a", 'b');
+  softmax("t", "b", 'c');
+  other("large", "d", 'e');
+  softmax("u", "c", 'f');
+  softmax("v", "f", 'g');
+  draft_.steps[2].out[0].type.shape = {1 << 21};
+  EXPECT_EQ(joined(), "[s t] large [u v]");
+}
+
 TEST_F(StepRunsTest, NothingMovesWhereNoRunComesOfIt) {
   softmax("s", "a", 'b');
   other("mask", "c", 'd');
