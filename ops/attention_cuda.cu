@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 #include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_simt_split.h"
 #include "ops/cuda/layout.cuh"
 #include "ops/op.h"
 
@@ -18,6 +19,10 @@ constexpr Kernel kKernels[] = {
      .declines = As<ops::Attention>::fn<declines_mma>,
      .prepare = As<ops::Attention>::fn<prepare_mma>,
      .run = As<ops::Attention>::fn<run_mma>},
+    {.name = "simt_split",
+     .declines = As<ops::Attention>::fn<declines_simt_split>,
+     .run = As<ops::Attention>::fn<run_simt_split>,
+     .in_place = 1},  // as below
     {.name = "simt",
      .declines = As<ops::Attention>::fn<declines_simt>,
      .run = As<ops::Attention>::fn<run_simt>,

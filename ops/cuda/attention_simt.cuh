@@ -280,6 +280,17 @@ __device__ __forceinline__ bool keep_weights(float* weights, const LaneScores<L>
   return __any_sync(0xffffffffu, shrinks);
 }
 
+// An operand at a head.
+__device__ inline Matrix<float> matrix_of(const Shape& shape, Operand operand, const void* data,
+                                          const int64_t (&at)[kNumOperands], bool vectors) {
+  return {static_cast<const float*>(data) + at[operand],
+          shape.row[operand],
+          shape.step[operand],
+          static_cast<int>(operand == kQ ? shape.rows : shape.keys),
+          static_cast<int>(operand == kV ? shape.value_width : shape.width),
+          vectors};
+}
+
 // Brings what tile j of keys needs: keys and values, and at first the queries.
 template <class L>
 struct BringTiles {
@@ -288,9 +299,9 @@ struct BringTiles {
 
   __device__ BringTiles(const Shape& shape, const Pointers& p, const SimtLaunch& launch,
                         const int64_t (&at)[kNumOperands])
-      : q(matrix(shape, kQ, p.q, at, launch.q_vectors)),
-        k(matrix(shape, kK, p.k, at, launch.k_vectors)),
-        v(matrix(shape, kV, p.v, at, launch.v_vectors)) {}
+      : q(matrix_of(shape, kQ, p.q, at, launch.q_vectors)),
+        k(matrix_of(shape, kK, p.k, at, launch.k_vectors)),
+        v(matrix_of(shape, kV, p.v, at, launch.v_vectors)) {}
 
   __device__ __forceinline__ void operator()(int j, float* tiles, int first_row, int first_key) const {
     float* const tile = tiles + (j & 1) * L::kStageElements;
@@ -299,17 +310,6 @@ struct BringTiles {
           .bring(tiles + 2 * L::kStageElements, q, first_row);
     of_keys.bring(tile, k, first_key);
     of_values.bring(tile + L::kKeys * L::kStride, v, first_key);
-  }
-
- private:
-  __device__ static Matrix<float> matrix(const Shape& shape, Operand operand, const void* data,
-                                         const int64_t (&at)[kNumOperands], bool vectors) {
-    return {static_cast<const float*>(data) + at[operand],
-            shape.row[operand],
-            shape.step[operand],
-            static_cast<int>(operand == kQ ? shape.rows : shape.keys),
-            static_cast<int>(operand == kV ? shape.value_width : shape.width),
-            vectors};
   }
 };
 
@@ -441,18 +441,23 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
   store_results<L>(mine, rows.y, rows.state, output, rows.place, rows.ranges, narrows, rows.warp_row);
 }
 
-template <class L>
-void launch_simt(const Shape& shape, const KernelArgs& args) {
-  const Pointers p = pointers_of(shape, args);
+// How a kernel whose blocks have `rows` queries is launched.
+inline SimtLaunch simt_launch(const Shape& shape, const Pointers& p, int rows) {
   const auto vectors = [&](Operand operand, const void* data, int64_t length) {
     return data != nullptr && reads_vectors(shape, operand, data, length, sizeof(float));
   };
-  const SimtLaunch launch{static_cast<unsigned>(ceil_div(shape.rows, L::kQueries)),
-                          vectors(kQ, p.q, shape.width),
-                          vectors(kK, p.k, shape.width),
-                          vectors(kV, p.v, shape.value_width),
-                          vectors(kGate, p.gate, shape.value_width),
-                          vectors(kY, p.y, shape.value_width)};
+  return {static_cast<unsigned>(ceil_div(shape.rows, rows)),
+          vectors(kQ, p.q, shape.width),
+          vectors(kK, p.k, shape.width),
+          vectors(kV, p.v, shape.value_width),
+          vectors(kGate, p.gate, shape.value_width),
+          vectors(kY, p.y, shape.value_width)};
+}
+
+template <class L>
+void launch_simt(const Shape& shape, const KernelArgs& args) {
+  const Pointers p = pointers_of(shape, args);
+  const SimtLaunch launch = simt_launch(shape, p, L::kQueries);
   cudaFuncSetAttribute(simt<L>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(L::kSharedBytes));
   simt<L><<<blocks_for(shape.heads.count * launch.query_tiles, 1), L::kThreads, L::kSharedBytes, stream_of(args)>>>(
       shape, p, launch);

@@ -30,7 +30,8 @@ struct Matrix {
   bool vectors;  // 16 bytes of a row can be read at once
 };
 
-// Brings tiles (kRows, kStride) of kColumns columns to shared memory by kThreads threads: what a thread's part of them is.
+// Brings tiles (kRows, kStride) of kColumns columns to shared memory by kThreads threads, the first of a
+// block or as many others side by side: what a thread's part of them is.
 template <class T, int kThreads, int kRows, int kColumns, int kStride>
 class Stager {
  public:
@@ -58,7 +59,7 @@ class Stager {
  private:
   static constexpr int kWidth = kVector<T>, kChunks = kColumns / kWidth, kStep = kThreads / kChunks;
 
-  __device__ static int row() { return threadIdx.x / kChunks; }
+  __device__ static int row() { return threadIdx.x % kThreads / kChunks; }
   __device__ static int column() { return threadIdx.x % kChunks * kWidth; }
 
   __device__ __forceinline__ static void bring_vectors(T* tile, const T* source, int64_t step, int rows, int bytes) {
@@ -73,7 +74,7 @@ class Stager {
   __device__ __forceinline__ static void bring_elements(T* tile, const Matrix<T>& from, int first_row,
                                                         int first_column) {
 #pragma unroll(sizeof(T) == 4 ? 1 : 4)
-    for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
+    for (int i = threadIdx.x % kThreads; i < kRows * kColumns; i += kThreads) {
       const int row = i / kColumns, column = i % kColumns;
       const bool inside = first_row + row < from.rows && first_column + column < from.columns;
       const T* source =

@@ -46,6 +46,9 @@ class CudaAttention : public testing::Test {
     add("width " + std::to_string(width), {.scale = 0.2},
         {q, k, k, {{2, 1, 2, 65, 129}}, added({2, 71, 1, 1, 129}), q});
   }
+  void add_singles(const std::string& name, const Attention& op, const std::vector<OperandSpec>& in) {
+    table_.cases.push_back({name, op, in, {DType::kF32}});
+  }
   // In the types of 16 bits, for shapes that the kernel `wgmma` takes: over 64 queries a head, and tiles enough of them.
   void add_halves(const std::string& name, const Attention& op, const std::vector<OperandSpec>& in) {
     table_.cases.push_back({name, op, in, {DType::kF16, DType::kBF16}});
@@ -105,6 +108,32 @@ TEST_F(CudaAttention, RowsWithoutKeys) {
     add("rows without keys", {.fill = fill}, {few, keys, keys, kNone, bools({64, 1, 1, 2})});
     add("zeroed", {.fill = fill, .zero_masked_rows = true}, {few, keys, keys, kNone, bools({64, 1, 1, 2})});
   }
+}
+
+// Each number of rows that blocks have whose warps split the keys.
+TEST_F(CudaAttention, SplitKeys) {
+  for (const int64_t width : {16, 24, 64, 72})
+    for (const int64_t num_heads : {3, 34, 300}) {
+      const int64_t rows = num_heads == 34 ? 64 : 32;
+      const OperandSpec q = heads({num_heads, rows, width}), k = heads({num_heads, 70, width});
+      add_singles("width " + std::to_string(width) + ", heads " + std::to_string(num_heads),
+                  {.scale = 0.25, .fill = -INFINITY}, {q, k, k, {{rows, 70}}, bools({num_heads, 1, 70}), q});
+    }
+}
+// Warps of whose keys a row sees none, and warps whose largest scores are far apart or far from zero.
+TEST_F(CudaAttention, SplitKeysOfWhichFewCount) {
+  const OperandSpec q = heads({2, 20, 32}), k = heads({2, 260, 32});
+  OperandSpec mask = bools({260}), near{{20, 260}}, far{{20, 260}};
+  for (int i = 0; i < 260; ++i) mask.values.push_back(i >= 100 && i < 110);
+  for (int i = 0; i < 20 * 260; ++i) {
+    near.values.push_back(i % 260 / 8);
+    far.values.push_back(2e5 + i % 260 / 8);
+  }
+  for (const double fill : std::initializer_list<double>{-INFINITY, -1e4, -3.4e38})
+    add_singles("most masked", {.fill = fill}, {q, k, k, kNone, mask});
+  add_singles("growing", {.scale = 0.2}, {q, k, k, near});
+  add_singles("far from zero", {.scale = 0}, {q, k, k, far});
+  add_singles("no keys", {}, {q, heads({2, 0, 32}), heads({2, 0, 32})});
 }
 
 TEST_F(CudaAttention, CausalAndSegments) {
