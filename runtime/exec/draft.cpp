@@ -203,7 +203,7 @@ class Drafter {
         request.out_alignments.push_back(alignment(part));
         continue;
       }
-      request.preferred.push_back(options_.reference ? Strides{} : preferred_strides(graph_, id));
+      request.preferred.push_back(options_.reference ? Strides{} : preferred_strides(graph_, id, row_bytes_));
       request.out_alignments.push_back(is_result_[at(id)] ? bound_alignment(graph_.type(id), on_host_) : 64);
     }
     PLICA_TRY(KernelChoice choice, choose_kernel(request));
@@ -225,7 +225,7 @@ class Drafter {
         place.type = type;
         buffer_of(place).is_result |= is_result_[at(node.outputs[i])];
       } else {
-        const size_t bytes = num_bytes(type);
+        const size_t bytes = extent_bytes(type);
         place = add_buffer({Kind::kArena, 0, bytes, 0, is_result_[at(node.outputs[i])]}, std::move(type));
         if (stands_in_whole) copies.emplace_back(place, place_of_part(node.outputs[i]));
         if (stands_in_whole) begun_.insert(parts_.parts.at(node.outputs[i]).whole);
@@ -358,6 +358,9 @@ class Drafter {
   const Graph& graph_;
   const PlanOptions& options_;
   const bool on_host_ = options_.context == nullptr;
+  // From row to row of a bias. Products in 16 bits bring it by boxes, of a copy where they have to; others by vectors.
+  const bool reads_vectors_ = options_.precision == Precision::kTf32 || options_.precision == Precision::kTf32x3;
+  const int64_t row_bytes_ = !on_host_ && reads_vectors_ ? 16 : 1;
   ConstantStore& constants_;
   Draft draft_;
   Parts parts_;

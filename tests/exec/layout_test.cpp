@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/exec/run_plan.h"
 
 namespace plica {
@@ -29,6 +31,28 @@ TEST(Layout, ProductsReadEitherWay) {
   EXPECT_EQ(preferred("y = MatMul(Exp(x), Transpose(value) {perm=[0,2,1]})\noutput y\n"), Strides{});
   EXPECT_EQ(preferred("y = MatMul(Transpose(x) {perm=[1,0,2]}, Transpose(value) {perm=[1,2,0]})\noutput y\n"),
             (Strides{1, 8, 2}));
+}
+
+// Of the value that makes attention's bias, where `users` name it `bias` and rows are to begin at multiples of 16 bytes.
+Strides of_bias(const std::string& users) {
+  const Graph graph = graph_of("input z: f32 5x5x3\ninput q: f32 2x3x5x8\nvalue = Softmax(z)\n" + users +
+                               "\ny = Attention(q, q, q, bias)\noutput y\n");
+  return preferred_strides(graph, graph.node(0).outputs[0], 16);
+}
+
+TEST(Layout, RowsOfABiasAreWholeVectors) {
+  const std::string turned = "turned = Transpose(value) {perm=[2,0,1]}\n";
+  EXPECT_EQ(of_bias(turned + "bias = Reshape(turned) {shape=[1,3,5,5]}"), (Strides{8, 1, 40}));
+  EXPECT_EQ(of_bias("bias = Transpose(value) {perm=[2,0,1]}"), (Strides{8, 1, 40}));
+  EXPECT_EQ(of_bias(turned + "bias = Exp(turned)"), (Strides{5, 1, 25}));
+  EXPECT_EQ(of_bias("bias = Transpose(value) {perm=[2,0,1]}\nw = Exp(bias)\noutput w"), (Strides{5, 1, 25}));
+}
+
+TEST(Layout, ExtentHasTheGaps) {
+  EXPECT_EQ(extent_bytes({DType::kF32, {3, 5}, {}}), 60);
+  EXPECT_EQ(extent_bytes({DType::kF32, {3, 5}, {8, 1}}), 84);
+  EXPECT_EQ(extent_bytes({DType::kBF16, {3, 5}, {1, 3}}), 30);
+  EXPECT_EQ(extent_bytes({DType::kF32, {0, 5}, {8, 1}}), 0);
 }
 
 Place place_at(int64_t offset_bytes, Shape shape, Strides strides) {
