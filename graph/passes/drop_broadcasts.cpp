@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <optional>
 
 #include "graph/passes/passes.h"
+#include "graph/patch.h"
+#include "ops/expand.h"
 #include "ops/op.h"
 #include "ops/pointwise.h"
 #include "runtime/core/shape.h"
@@ -55,14 +58,43 @@ int take_operands_before(Graph& graph, NodeId id) {
   return num_edits;
 }
 
+// Whether element-wise nodes are all that reads it, so that it may as well be broadcast by them.
+bool is_for_pointwise(const Graph& graph, ValueId id) {
+  const auto& users = graph.value(id).users;
+  return !users.empty() && !graph.is_output(id) &&
+         std::all_of(users.begin(), users.end(), [&](NodeId user) { return is_pointwise(*graph.node(user).op); });
+}
+
+// A node of nothing but broadcast operands, as a mask that was repeated for each row, is made before it is broadcast; whether
+// it was such a node.
+Result<bool> broadcast_after(Graph& graph, NodeId id) {
+  const Node node = graph.node(id);
+  if (node.outputs.size() != 1 || !is_for_pointwise(graph, node.outputs[0])) return false;
+  const Shape shape = graph.type(node.outputs[0]).shape;
+  std::vector<ValueId> inputs = node.inputs;
+  for (ValueId& input : inputs)
+    if (graph.producer_of(input, expand_op) != kNone) input = before_broadcast(graph, input, shape);
+  const std::optional<Shape> common = common_shape(graph, inputs);
+  if (!common || inputs == node.inputs || num_elements(*common) >= num_elements(shape)) return false;
+  Patch patch(graph, node.name);
+  PLICA_TRY(const ValueId made, patch.add(*node.op, node.attrs, std::move(inputs)));
+  PLICA_TRY(const ValueId broadcast, patch.add(expand_op, ops::Expand{shape}, {made}));
+  patch.replace(node.outputs[0], broadcast);
+  PLICA_CHECK(patch.apply());
+  return true;
+}
+
 }  // namespace
 
-// Takes an operand of an element-wise node from before its Expand, where broadcasting does the same.
+// Takes an operand of an element-wise node from before its Expand, where broadcasting does the same; what is made of nothing else
+// is broadcast itself.
 Result<int> drop_broadcasts(Graph& graph, ConstantStore&) {
   int num_edits = 0;
   for (NodeId id : graph.order()) {
     if (graph.node(id).op == nullptr || !is_pointwise(*graph.node(id).op)) continue;
     num_edits += take_operands_before(graph, id);
+    PLICA_TRY(const bool is_later, broadcast_after(graph, id));
+    num_edits += is_later;
   }
   return num_edits;
 }

@@ -74,6 +74,12 @@ bool b_is_as_q(Match& m) { return m.type("b").dtype == m.type("q").dtype; }
 bool b_is_float_mask(Match& m) { return b_is_as_q(m) && m.type("m").dtype == m.type("q").dtype; }
 bool m_and_n_are_as_q(Match& m) { return b_is_float_mask(m) && m.type("n").dtype == m.type("q").dtype; }
 
+// The same for all queries: kernels read that once a tile of keys.
+bool b_repeats_rows(Match& m) {
+  const Shape& b = m.shape("b");
+  return b.size() < 2 || b.end()[-2] == 1;
+}
+
 // A Reshape that leaves the last two axes alone.
 bool keeps_matrices(const Shape& from, const Shape& to) {
   return from.size() >= 2 && to.size() >= 2 && std::equal(from.end() - 2, from.end(), to.end() - 2);
@@ -210,6 +216,8 @@ constexpr Rule kRules[] = {
      R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
         y = MatMul(Where(IsNaN(w), 0, w), v))",
      "y = Attention(q, k, v, b, m) {scale=$s, fill=$f, zero_masked_rows=true}"},
+    {"mask_of_keys", "y = Attention(q, k, v, b, _, g?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}",
+     "y = Attention(q, k, v, _, b, g) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}", b_repeats_rows},
     {"sigmoid_before_transpose", "y = Transpose(Sigmoid(x)) {perm=$p}", "y = Sigmoid(Transpose(x) {perm=$p})",
      y_feeds_product},
     {"sigmoid_before_reshape", "y = Reshape(Sigmoid(x)) {shape=$p}", "y = Sigmoid(Reshape(x) {shape=$p})",
