@@ -1,13 +1,15 @@
 """Plica beside PyTorch on one GPU: times, errors and peak memory of the structures in models/structures, as one table.
 
     python3 tools/bench/cuda_table.py --plica build/tools/plica --out table [--cases a,b] [--precisions fp32,tf32,bf16]
+    python3 tools/bench/cuda_table.py --plica build/tools/plica --out odd --odd
 
 Writes table.jsonl (a row a measurement) and table.md. Every case is exported with torch.onnx.export (dynamo) from the
 very module that PyTorch runs. PyTorch runs eagerly, as a CUDA graph, compiled, and compiled in a CUDA graph; Plica runs
 the ONNX file. For all: inputs and outputs resident on the device, floats as the precision stores them; `ms` is the
 median of single calls between events, `mean_ms` the mean of 100 back-to-back calls. Errors are against the module in
 fp64 on the same device. Rows of one case and precision are measured one right after the other; the exports run before,
-side by side. Needs torch, onnx, onnxscript; transformers for the ESM-2 cases.
+side by side. With `--odd` Plica alone, at odd shapes and the round ones beside them: how near to the device's limits it
+comes at both. Needs torch, onnx, onnxscript; transformers for the ESM-2 cases.
 """
 
 import argparse
@@ -242,11 +244,16 @@ def main():
     parser.add_argument("--out", required=True, help="result files without their endings")
     parser.add_argument("--cases", default=",".join(cases.CASES))
     parser.add_argument("--precisions", default="fp32,tf32x3,tf32,bf16")
-    parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch")
+    parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch; empty: Plica alone")
+    parser.add_argument("--odd", action="store_true", help="the odd shapes and the round ones beside them, Plica alone")
     parser.add_argument("--compilers", type=int, default=0, help="processes that compile PyTorch's modules beforehand")
     parser.add_argument("--models", help="folder for the exported models, kept; default: a temporary one")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further case after so long")
     options = parser.parse_args()
+    if options.odd:
+        options.cases = ",".join(sum(cases.ODD_CASES.items(), ()))
+        options.precisions, options.modes = "fp32,tf32,bf16", ""
+    modes = [mode for mode in options.modes.split(",") if mode]
     began, rows = time.time(), []
     with tempfile.TemporaryDirectory() as temporary, open(options.out + ".jsonl", "w") as lines:
 
@@ -257,7 +264,7 @@ def main():
 
         names, folder = options.cases.split(","), options.models or temporary
         export_all(names, folder)
-        if options.compilers and any(mode.startswith("compile") for mode in options.modes.split(",")):
+        if options.compilers and any(mode.startswith("compile") for mode in modes):
             compile_all(names, options.precisions.split(","), options.compilers)
         for name in names:
             if time.time() - began > options.limit_s:
@@ -268,7 +275,7 @@ def main():
                 key = {"case": name, "precision": precision}
                 keep(measure({**key, "system": "plica"},
                              lambda: case.run_plica(options.plica.split(), precision, folder)))
-                for mode in options.modes.split(",") if precision in TORCH_DTYPES else []:
+                for mode in modes if precision in TORCH_DTYPES else []:
                     keep(measure({**key, "system": "torch " + torch.__version__, "mode": mode},
                                  lambda: case.run_torch(precision, mode)))
             del case
