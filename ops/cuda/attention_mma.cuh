@@ -16,12 +16,12 @@ namespace plica::cuda::attention {
 
 // What an instantiation is made of. kHeads neighbouring heads that share bias go through a block together: each tile of bias is read into
 // registers once for all of them.
-template <class Mode_, int kWidth_, int kHeads_, int kKeys_ = Mode_::keys_a_tile(kWidth_)>
+template <class Mode_, int kWidth_, int kHeads_, int kKeys_ = Mode_::keys_a_tile(kWidth_), int kWarps_ = 4>
 struct Tiling {
   using Mode = Mode_;
   using T = typename Mode::Element;
   static constexpr int kWidth = kWidth_, kHeads = kHeads_;
-  static constexpr int kWarps = 4, kThreads = kWarps * kWarp, kQueries = 16 * kWarps;
+  static constexpr int kWarps = kWarps_, kThreads = kWarps * kWarp, kQueries = 16 * kWarps;
   static constexpr int kKeys = kKeys_, kKeyTiles = kKeys / 8, kColumnTiles = kWidth / 8;
   static constexpr int kKeyBlocks = (kKeys + kWarp - 1) / kWarp;
   static constexpr int kQueryStride = Mode::query_stride(kWidth), kKeyStride = Mode::key_stride(kWidth);
@@ -30,7 +30,7 @@ struct Tiling {
   static constexpr int kQueryElements = kQueries * kQueryStride, kHeadElements = kKeys * (kKeyStride + kValueStride);
   static constexpr int kStageElements = kHeads * kHeadElements, kBiasElements = kQueries * kBiasStride;
 
-  static constexpr int kMinBlocks = kWidth <= 64 ? 3 : kWidth == 128 ? 2 : 1;  // a multiprocessor
+  static constexpr int kMinBlocks = (kWidth <= 64 ? 12 : kWidth == 128 ? 8 : 4) / kWarps;  // a multiprocessor
 
   static constexpr size_t shared_bytes(bool bias) {
     const size_t tiles = sizeof(T) * (kHeads * kQueryElements + 2 * kStageElements + (bias ? 2 * kBiasElements : 0));
@@ -467,6 +467,9 @@ void launch_mma_of(const Shape& shape, const KernelArgs& args) {
     if constexpr (Mode::keys_a_longer_tile(kWidth) != Mode::keys_a_tile(kWidth))
       if (shape.keys > Mode::keys_a_tile(kWidth))
         return launch_mma<Tiling<Mode, kWidth, 1, Mode::keys_a_longer_tile(kWidth)>>(shape, args);
+    if constexpr (Mode::kTakesFewerRows && kWidth == 32)
+      if (ceil_div(shape.rows, 48) * 48 * 5 <= ceil_div(shape.rows, 64) * 64 * 4)
+        return launch_mma<Tiling<Mode, kWidth, 1, Mode::keys_a_tile(kWidth), 3>>(shape, args);
     launch_mma<Tiling<Mode, kWidth, 1>>(shape, args);
   };
   if (width <= 16) return launch(std::integral_constant<int, 16>{});

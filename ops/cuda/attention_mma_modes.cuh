@@ -37,6 +37,7 @@ template <class T>
 struct Halves {
   using Element = T;
   static constexpr bool kSumsByProduct = true;  // the sums of weights come out of a product too
+  static constexpr bool kTakesFewerRows = false;
   static constexpr int interleave(int) { return 1; }
   static constexpr int heads_a_block(int width) { return width == 16 ? 4 : width == 32 ? 2 : 1; }
   static constexpr int keys_a_tile(int width) { return width == 16 || width == 256 ? 32 : 64; }
@@ -115,6 +116,7 @@ template <bool kSplit>
 struct Tf32 {
   using Element = float;
   static constexpr bool kSumsByProduct = false;
+  static constexpr bool kTakesFewerRows = true;  // a block, where that leaves fewer without a query
   static constexpr int interleave(int width) { return width >= 32 ? 4 : 2; }
   static constexpr int heads_a_block(int) { return 1; }
   static constexpr int keys_a_tile(int width) { return width <= 128 ? 32 : 16; }

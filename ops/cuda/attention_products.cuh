@@ -46,8 +46,10 @@ __device__ inline int swizzled(int row, int unit) {
 #define PLICA_8(i)                                                                                            \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
+#define PLICA_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define PLICA_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define PLICA_NAMES_32 PLICA_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define PLICA_NAMES_48 PLICA_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define PLICA_NAMES_64                                                                                          \
   PLICA_NAMES_32                                                                                                \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, " \
@@ -81,6 +83,43 @@ __device__ inline void multiply_rows(float (&d)[64], uint64_t a, uint64_t b, boo
   else
     PLICA_WGMMA("f16");
 #undef PLICA_WGMMA
+}
+
+// d (64, 72) = a (64, 16) @ b (72, 16)^T, plus d where `add`; a in shared memory.
+template <class T>
+__device__ inline void multiply_rows(float (&d)[36], uint64_t a, uint64_t b, bool add) {
+#define PLICA_WGMMA(type)                                                                                        \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %38, 0; wgmma.mma_async.sync.aligned.m64n72k16.f32." type "." type \
+               " {" PLICA_NAMES_32 ", %32, %33, %34, %35}, %36, %37, p, 1, 1, 0, 0;}"                            \
+               : PLICA_8(0), PLICA_8(8), PLICA_8(16), PLICA_8(24), PLICA_4(32)                                   \
+               : "l"(a), "l"(b), "r"(int{add}))
+  if constexpr (std::is_same_v<T, BF16>)
+    PLICA_WGMMA("bf16");
+  else
+    PLICA_WGMMA("f16");
+#undef PLICA_WGMMA
+}
+
+// d (64, 96) = a (64, 16) @ b (96, 16)^T, plus d where `add`; a in shared memory.
+template <class T>
+__device__ inline void multiply_rows(float (&d)[48], uint64_t a, uint64_t b, bool add) {
+#define PLICA_WGMMA(type)                                                                                        \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %50, 0; wgmma.mma_async.sync.aligned.m64n96k16.f32." type "." type \
+               " {" PLICA_NAMES_48 "}, %48, %49, p, 1, 1, 0, 0;}"                                                \
+               : PLICA_8(0), PLICA_8(8), PLICA_8(16), PLICA_8(24), PLICA_8(32), PLICA_8(40)                      \
+               : "l"(a), "l"(b), "r"(int{add}))
+  if constexpr (std::is_same_v<T, BF16>)
+    PLICA_WGMMA("bf16");
+  else
+    PLICA_WGMMA("f16");
+#undef PLICA_WGMMA
+}
+
+// d (64, 144) likewise, as two halves: an instruction's operands are to find room among a thread's first registers.
+template <class T>
+__device__ inline void multiply_rows(float (&d)[72], uint64_t a, uint64_t b, bool add, uint32_t to_half) {
+  multiply_rows<T>(reinterpret_cast<float(&)[36]>(d[0]), a, b, add);
+  multiply_rows<T>(reinterpret_cast<float(&)[36]>(d[36]), a, b + to_half, add);
 }
 
 // d (64, 8) = a (64, 16) @ b (8, 16)^T, plus d; a in registers.
@@ -144,8 +183,10 @@ __device__ inline void multiply_columns(float (&d)[64], const uint32_t (&a)[4], 
 }
 
 #undef PLICA_8
+#undef PLICA_4
 #undef PLICA_NAMES_16
 #undef PLICA_NAMES_32
+#undef PLICA_NAMES_48
 #undef PLICA_NAMES_64
 
 }  // namespace plica::cuda::attention

@@ -14,9 +14,10 @@ namespace plica::cuda::attention {
 
 // What an instantiation is made of. A lane has kLaneRows rows and kLaneKeys columns of a warp's tile of scores, 8 lanes down and 4 across,
 // rows and keys interleaved over the lanes: shared memory is read without conflicts.
-template <int kWidth_, int kLaneRows_, int kLaneKeys_>
+template <int kWidth_, int kLaneRows_, int kLaneKeys_, bool kRagged_ = false>
 struct Lanes {
   static constexpr int kWidth = kWidth_, kLaneRows = kLaneRows_, kLaneKeys = kLaneKeys_;
+  static constexpr bool kRagged = kRagged_;
   static constexpr int kDown = 8, kAcross = 4, kWarps = kWidth == 64 ? 4 : 2, kThreads = kWarps * kWarp;
   static constexpr int kRows = kDown * kLaneRows, kKeys = kAcross * kLaneKeys;  // of a warp's tile
   static constexpr int kQueries = kWarps * kRows, kColumnGroups = kWidth / 16;  // of 4 columns of y a lane
@@ -99,16 +100,16 @@ struct SimtRows {
   }
 };
 
-// s += q k^T for a warp's rows and a tile of keys.
-template <class L>
-__device__ __forceinline__ void add_scores(LaneScores<L>& s, const float* q, const float* k) {
+// s += q k^T for a warp's rows and the first kAcross kNum keys of a tile, by the first `width` columns.
+template <class L, int kNum>
+__device__ __forceinline__ void add_scores(LaneScores<L>& s, const float* q, const float* k, int width) {
 #pragma unroll(L::kScoreUnroll)
-  for (int d = 0; d < L::kWidth; d += 4) {
+  for (int d = 0; d < width; d += 4) {
     float4 a[L::kLaneRows];
 #pragma unroll
     for (int r = 0; r < L::kLaneRows; ++r) a[r] = *reinterpret_cast<const float4*>(q + r * L::kDown * L::kStride + d);
 #pragma unroll
-    for (int n = 0; n < L::kLaneKeys; ++n) {
+    for (int n = 0; n < kNum; ++n) {
       const float4 b = *reinterpret_cast<const float4*>(k + n * L::kAcross * L::kStride + d);
 #pragma unroll
       for (int r = 0; r < L::kLaneRows; ++r) {
@@ -121,12 +122,12 @@ __device__ __forceinline__ void add_scores(LaneScores<L>& s, const float* q, con
   }
 }
 
-// y += weights v for a warp's rows and a tile of values.
+// y += weights v for a warp's rows and the first keys of a tile of values.
 template <class L>
 __device__ __forceinline__ void add_values(float (&y)[L::kLaneRows][L::kColumnGroups * 4], const float* weights,
-                                           const float* v) {
+                                           const float* v, int keys) {
 #pragma unroll(L::kValueUnroll)
-  for (int key = 0; key < L::kKeys; key += 4) {
+  for (int key = 0; key < keys; key += 4) {
     Pack<float, 4> w[L::kLaneRows];
 #pragma unroll
     for (int r = 0; r < L::kLaneRows; ++r)
@@ -344,7 +345,12 @@ struct WarpRows {
   // Scores of a tile of keys become weights, and lie in `weights` afterwards.
   __device__ __forceinline__ void weigh(float* weights, const float* queries, const float* k, int first_key) {
     const int keys = static_cast<int>(shape.keys);
-    add_scores<L>(s, queries + place.down * L::kStride, k + place.across * L::kStride);
+    const float *q = queries + place.down * L::kStride, *mine = k + place.across * L::kStride;
+    const int width = L::kRagged ? static_cast<int>(shape.width) : L::kWidth;
+    if (L::kRagged && keys - first_key <= L::kAcross)
+      add_scores<L, 1>(s, q, mine, width);
+    else
+      add_scores<L, L::kLaneKeys>(s, q, mine, width);
     if (shape.mask != MaskKind::kNone) apply_mask<L>(s, mask, place, warp_row, first_key);
     if (narrows || first_key + L::kKeys > keys) hide_outside<L>(s, ranges, narrows, keys, place, first_key);
     float shrink[L::kLaneRows];
@@ -356,8 +362,9 @@ struct WarpRows {
       for (float& value : y[r]) value *= shrink[r];
   }
 
-  __device__ __forceinline__ void add(const float* weights, const float* v) {
-    add_values<L>(y, weights + place.down * L::kWeightStride, v + place.across * 4);
+  __device__ __forceinline__ void add(const float* weights, const float* v, int first_key) {
+    add_values<L>(y, weights + place.down * L::kWeightStride, v + place.across * 4,
+                  L::kRagged ? min(static_cast<int>(shape.keys) - first_key, L::kKeys) : L::kKeys);
     __syncwarp();
   }
 
@@ -430,7 +437,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     if (j == 0) scale_queries<L>(mine, shape.scale);
     if (j >= 0) rows.weigh(weights, mine, tile, first_key);
     if (j + 1 < num_tiles) rows.start(first_key + L::kKeys);  // bias comes while values are added
-    if (j >= 0) rows.add(weights, tile + L::kKeys * L::kStride);
+    if (j >= 0) rows.add(weights, tile + L::kKeys * L::kStride, first_key);
     if (lacks)
       rows.add_infinite({static_cast<const float*>(p.v) + block.at[kV], shape.row[kV], shape.step[kV],
                          static_cast<int>(shape.value_width)},

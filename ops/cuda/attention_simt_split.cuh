@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(L::kThreads)
     bring(of_keys, k_tile, k, j + L::kWarps);
     wait_for_copies<1>();
     __syncwarp();
-    rows.add(weights, v_tile);
+    rows.add(weights, v_tile, j * L::kKeys);
     bring(of_values, v_tile, v, j + L::kWarps);
   }
   sums.keep(k_tile, rows, warp);

@@ -84,7 +84,7 @@ class Attender {
       pass(item.num_tiles, stages);
       return store(y, sums, state, item, slot);
     }
-    int first_key = item.first_key;
+    int first_key = C::kNarrows ? item.first_key : 0;
     start_scores(s, stages);
     wait_for_products<0>();
     pin(s);
@@ -146,9 +146,14 @@ class Attender {
     const uint32_t keys = keys_ + stages.slot * static_cast<uint32_t>(sizeof(shared_.stages[0]) / 16);
     fence_products();
 #pragma unroll
-    for (int k = 0; k < C::kSteps; ++k)
-      multiply_rows<T>(s, at(kRowsHigh, rows + C::template step<C::kRows>(k)),
-                       at(kRowsHigh, keys + C::template step<C::kKeys>(k)), k > 0);
+    for (int k = 0; k < C::kSteps; ++k) {
+      const uint64_t of_rows = at(kRowsHigh, rows + C::template step<C::kRows>(k));
+      const uint64_t of_keys = at(kRowsHigh, keys + C::template step<C::kKeys>(k));
+      if constexpr (C::kKeys == 144)
+        multiply_rows<T>(s, of_rows, of_keys, k > 0, C::kKeys / 2 * C::kRowBytes / 16);
+      else
+        multiply_rows<T>(s, of_rows, of_keys, k > 0);
+    }
     commit_products();
   }
 
@@ -246,7 +251,9 @@ class Attender {
 #pragma unroll
     for (int i = 0; i < C::kKeys / 16; ++i) {
       uint32_t bias[4];
-      load_matrices<false>(bias, tile + i / 4 * C::kBiasPanelBytes + swizzled<128>(down, i % 4 * 2 + lane() / 16));
+      constexpr int kSteps = C::kBiasRowBytes / 32;  // of a panel
+      load_matrices<false>(bias, tile + i / kSteps * C::kBiasPanelBytes +
+                                     swizzled<C::kBiasRowBytes>(down, i % kSteps * 2 + lane() / 16));
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         const float2 terms = widen_pair(T{}, bias[c]);
@@ -303,17 +310,32 @@ class Attender {
     }
   }
 
+  // Keys that a lane's rows do not see.
   __device__ __forceinline__ void hide(Scores& s, const WgmmaItem<C>& item, int first_key) const {
+    if constexpr (C::kNarrows) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int2 keys = sees(item, h);
-      const int before = keys.x - first_key - lane() % 4 * 2, end = keys.y - first_key - lane() % 4 * 2;
+      for (int h = 0; h < 2; ++h) {
+        const int2 keys = sees(item, h);
+        const int before = keys.x - first_key - lane() % 4 * 2, end = keys.y - first_key - lane() % 4 * 2;
 #pragma unroll
-      for (int n = 0; n < C::kKeyTiles; ++n)
+        for (int n = 0; n < C::kKeyTiles; ++n)
 #pragma unroll
-        for (int e = 0; e < 2; ++e)
-          if (n * 8 + e < before || n * 8 + e >= end) s[n][2 * h + e] = -INFINITY;
+          for (int e = 0; e < 2; ++e)
+            if (n * 8 + e < before || n * 8 + e >= end) s[n][2 * h + e] = -INFINITY;
+      }
+    } else {
+      hide_beyond(s, static_cast<int>(shape_.keys) - first_key);
     }
+  }
+
+  // Keys of a tile from `end` on.
+  __device__ __forceinline__ static void hide_beyond(Scores& s, int end) {
+    end -= lane() % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < C::kKeyTiles; ++n)
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        if (n * 8 + c % 2 >= end) s[n][c] = -INFINITY;
   }
 
   // Values that are not finite, for the queries that see them.
@@ -431,10 +453,10 @@ template <class C>
 void launch_wgmma(Shape shape, const Pointers& p, const WgmmaRun& run) {
   static_assert(sizeof(WgmmaShared<C>) + 2048 <= (228 << 10) / C::kBlocks);
   constexpr unsigned kChunk = 4;
-  const WgmmaMaps maps = make_maps(
-      shape, p,
-      {std::is_same_v<typename C::T, BF16>, C::kBiased, C::kHeads, C::kWidth, C::kRowBytes / 2, C::kRows, C::kKeys},
-      run.encode);
+  const WgmmaMaps maps = make_maps(shape, p,
+                                   {std::is_same_v<typename C::T, BF16>, C::kBiased, C::kHeads, C::kWidth,
+                                    C::kRowBytes / 2, C::kBiasRowBytes / 2, C::kRows, C::kKeys},
+                                   run.encode);
   const auto query_tiles = static_cast<unsigned>(ceil_div(shape.rows, C::kRows));
   const auto sharing = static_cast<unsigned>(shape.sharing);
   const unsigned chunk = C::kBiased ? std::min(kChunk, sharing) : 1;
@@ -465,11 +487,16 @@ void launch_wgmma_of(const Shape& shape, const Pointers& p, const WgmmaRun& run)
     return launch_wgmma<Groups<T, 64, 1, 1, 128, 2, true, false, false>>(shape, p, run);
   }
   if (narrows) return launch_wgmma<Groups<T, 32, 1, 2, 64, 2, false, true, true>>(shape, p, run);
+  const auto hold = [](int64_t size, int64_t tile) { return ceil_div(size, tile) * tile; };
+  if (biased && shape.keys > 256 && hold(shape.keys, 96) < hold(shape.keys, 64) && hold(tiles, 3) <= hold(tiles, 2))
+    return launch_wgmma<Groups<T, 32, 1, 3, 96, 1, false, true, false>>(shape, p, run);
   if (biased && tiles > 3 && ceil_div(tiles, 4) * 2 == ceil_div(tiles, 2))
     return launch_wgmma<Groups<T, 32, 1, 4, 64, 1, false, true, false>>(shape, p, run);
   if (biased) return launch_wgmma<Groups<T, 32, 1, 2, 64, 2, false, true, false>>(shape, p, run);
   if (tiles % 2 == 0 && pair_axis(shape, 32, p.gate != nullptr) >= 0)
     return launch_wgmma<Groups<T, 32, 2, 2, 64, 1, false, false, false>>(shape, p, run);
+  if (shape.keys > 128 && shape.keys <= 144 && tiles % 3 == 0)
+    return launch_wgmma<Groups<T, 32, 1, 3, 144, 1, false, false, false>>(shape, p, run);
   launch_wgmma<Groups<T, 32, 1, 1, 64, 3, false, false, false>>(shape, p, run);
 }
 

@@ -191,7 +191,8 @@ class Bringer {
   __device__ __forceinline__ void bring_bias(std::byte* tile, int first_row, int first_key, uint64_t* full) const {
 #pragma unroll
     for (int panel = 0; panel < C::kBiasPanels; ++panel)
-      copy(tile + panel * C::kBiasPanelBytes, maps_.bias, kBias, first_key + panel * 64, first_row, full);
+      copy(tile + panel * C::kBiasPanelBytes, maps_.bias, kBias, first_key + panel * (C::kBiasRowBytes / 2), first_row,
+           full);
   }
 
   // The mask of the keys of a tile, on its way while others are at work.

@@ -87,7 +87,7 @@ WgmmaMaps make_maps(Shape& shape, const Pointers& p, const WgmmaBoxes& boxes, En
   if (p.gate != nullptr)
     encode_as(maps.gate, {kGate, p.gate, shape.rows, value_columns, boxes.query_rows, boxes.columns});
   if (boxes.has_bias && p.bias != nullptr)
-    encode_as(maps.bias, {kBias, p.bias, shape.rows, shape.keys, boxes.query_rows, 64});
+    encode_as(maps.bias, {kBias, p.bias, shape.rows, shape.keys, boxes.query_rows, boxes.bias_columns});
   return maps;
 }
 

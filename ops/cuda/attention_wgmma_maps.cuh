@@ -18,10 +18,10 @@ struct WgmmaMaps {
   int64_t next_head[kNumOperands] = {};  // elements from one head of an item to the next
 };
 
-// What an instantiation copies: boxes of `columns` columns, the query_rows or keys of a tile.
+// What an instantiation copies: boxes of `columns` columns, bias_columns of the bias, the query_rows or keys of a tile.
 struct WgmmaBoxes {
   bool is_bf16, has_bias;
-  int heads, width, columns, query_rows, keys;
+  int heads, width, columns, bias_columns, query_rows, keys;
 };
 
 // The leading axis along which pairs of heads of this width stand side by side in q, k, v and the gate, or -1.

@@ -31,7 +31,8 @@ struct Groups {
   static constexpr int kRowBytes = std::min(kHeads * kWidth * 2, 128), kPanels = kHeads * kWidth * 2 / kRowBytes;
   static constexpr int kHeadBytes = kWidth * 2, kUnits = kWidth / 8, kPanelUnits = kRowBytes / 16;
   static constexpr int kTileBytes = kKeys * kHeads * kWidth * 2, kQueryBytes = kRows * kHeads * kWidth * 2;
-  static constexpr int kBiasRowBytes = 128, kBiasPanels = kKeys * 2 / kBiasRowBytes;
+  static constexpr int kBiasRowBytes = kKeys % 64 == 0 ? 128 : 64,
+                       kBiasPanels = (kKeys * 2 + kBiasRowBytes - 1) / kBiasRowBytes;
   static constexpr int kBiasPanelBytes = kRows * kBiasRowBytes;  // of a head
   static constexpr int kBiasBytes = kBiased ? kHeads * kBiasPanels * kBiasPanelBytes : 0;
   static constexpr int kItems = kWidth == 32 && !kBiased ? 4 : kWidth <= 64 ? 2 : 1;
@@ -39,7 +40,7 @@ struct Groups {
   static constexpr int kRoom = (226 << 10) / kBlocks - 7168 - 2 * kItems * kQueryBytes;
   static constexpr int kStages = std::min(kRoom / kStageBytes, 8);
   static_assert(kStages >= 2 && !(kBiased && kHeads > 1));
-  static constexpr int kKeyTiles = kKeys / 8, kKeyBlocks = kKeys / kWarp, kSteps = kWidth / 16;
+  static constexpr int kKeyTiles = kKeys / 8, kKeyBlocks = (kKeys + kWarp - 1) / kWarp, kSteps = kWidth / 16;
 
   __device__ static bool narrows(const Shape& shape, const Pointers& p) {
     return kNarrows && (shape.causal || p.segments != nullptr);
@@ -105,7 +106,7 @@ struct alignas(1024) WgmmaShared {
   };
   // Of a mask of keys, for the keys of a stage.
   struct Terms {
-    alignas(16) float added[C::kKeys];
+    alignas(16) float added[C::kKeyBlocks * kWarp];
     uint32_t seen[C::kKeyBlocks];
     bool masks;  // anything
     bool lacks;  // values that are not finite: zero in their place

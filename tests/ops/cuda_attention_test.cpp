@@ -77,6 +77,13 @@ TEST_F(CudaAttention, LongRows) {
   const OperandSpec row = heads({4, 4, 257, 32});
   add("rows of length 257", {.scale = 0.2}, {row, row, row, {{4, 257, 257}}, kNone, row});
 }
+TEST_F(CudaAttention, ALittleOverWholeTiles) {
+  const OperandSpec q = heads({11, 2, 129, 24}), k = heads({11, 2, 144, 24});
+  const OperandSpec row = heads({7, 2, 257, 24}), column = heads({7, 2, 264, 24});
+  add_halves("rows and keys", {.scale = 0.2}, {q, q, q});
+  add_halves("a mask and a gate", {.scale = 0.2, .fill = -1e9}, {q, k, k, kNone, bools({11, 1, 1, 144}), q});
+  add_halves("a bias", {.scale = 0.2}, {row, column, column, {{2, 257, 264}}, added({7, 1, 1, 264}), row});
+}
 TEST_F(CudaAttention, Columns) {
   const OperandSpec column{{130, 2, 70, 16}, Layout::kTransposed};
   add("columns in memory", {.scale = 0.2}, {column, column, column, {{2, 70, 70}, Layout::kTransposed}});
