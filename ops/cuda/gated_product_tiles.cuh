@@ -14,15 +14,16 @@ constexpr int kChunk = 64;                       // columns of y that a warpgrou
 constexpr int kMostShared = 232448;              // bytes of a block
 
 // How a kernel is cut. A block holds the weights of its columns; each of its warpgroups, by itself, makes unit after unit.
-template <class T_, int kDepth_, int kGroups_, bool kTwo_, bool kFirst_, bool kTransposed_, bool kPairs_>
+template <class T_, int kDepth_, int kGroups_, bool kTwo_, bool kFirst_, bool kTransposed_, bool kPairs_,
+          bool kSigmoid_>
 struct Tile {
   using T = T_;
   static constexpr bool kPairs = kPairs_;             // fp32 as pairs of fp16 numbers, see split_weights
   using Factor = std::conditional_t<kPairs, F16, T>;  // what products take
   static constexpr int kDepth = kDepth_, kGroups = kGroups_;
   static constexpr bool kTwo = kTwo_, kFirst = kFirst_, kTransposed = kTransposed_;  // see Form
-  static constexpr bool kWide = sizeof(T) == 4;                                      // fp32
-  static constexpr bool kBoxes = !kWide;  // tensor copies bring rows and weights
+  static constexpr bool kSigmoid = kSigmoid_;  // is the activation: code of others between its parts takes time
+  static constexpr bool kWide = sizeof(T) == 4, kBoxes = !kWide;  // fp32; tensor copies bring rows and weights
   // Columns that are multiplied at a time: fragments of two sources leave few registers.
   static constexpr int kPart = kTwo && !kWide ? 32 : kChunk, kParts = kChunk / kPart;
   static constexpr int kThreads = kGroups * kGroupThreads;
@@ -168,6 +169,10 @@ __device__ void split_weights(const GatedProduct& p, const Places& at, int first
   }
 }
 
+// A sigmoid gate's bias is kept times the factor that the gate gets: sigmoid(x) = (1 + tanh(x / 2)) / 2 = 1 / (1 + 2^(-x log2 e)).
+template <class T>
+constexpr float kGateScale = std::is_same_v<T, BF16> ? 0.5f : -1.44269504f;
+
 // Biases as (chunk, pair of columns, two of the value and two of the gate), factors of norms as (source, gamma then beta, depth).
 // With boxes not by the first warps, which wait for what comes earlier.
 template <class C>
@@ -180,7 +185,8 @@ __device__ void bring_vectors(const GatedProduct& p, const Places& at, int first
     const int column = first_column + i / 4 * 2 + i % 2;
     const auto* from = static_cast<const T*>(i % 4 < 2 ? p.value_bias : p.gate_bias);
     const uint32_t to = at.biases + i / (2 * kChunk) * C::kBiasBytes + i % (2 * kChunk) * 4;
-    shared_at<float>(to) = from != nullptr && column < p.columns ? widen(from[column]) : 0.0f;
+    const float scale = C::kSigmoid && i % 4 >= 2 ? kGateScale<T> : 1.0f;
+    shared_at<float>(to) = from != nullptr && column < p.columns ? widen(from[column]) * scale : 0.0f;
   }
   for (int i = bringer; i < (C::kTwo ? 4 : 2) * C::kDepth; i += kBringers) {
     const int which = i / C::kDepth;
