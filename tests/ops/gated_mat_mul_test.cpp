@@ -122,6 +122,9 @@ OpTable gated_mat_mul_cases() {
                                 Activation::kSilu, Activation::kTanh})
     cases.push_back({std::string(names_of(activation)[static_cast<size_t>(activation)]), Op{.activation = activation},
                      gated({{33, 64}}, 72), kFloats});
+  std::vector<OperandSpec> far = gated({{70, 64}}, 64);  // one of two neighbours, both, and those of the other half
+  far[Op::kGateBias] = poisoned(far[Op::kGateBias], {{3, -90}, {8, -60}, {9, -60}, {20, -130}, {21, 130}, {40, 90}});
+  cases.push_back({"gates far from 0", Op{}, far, kFloats});
   add_what_is_not_finite(cases);
   return {"GatedMatMul", std::move(cases)};
 }
