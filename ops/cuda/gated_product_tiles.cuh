@@ -26,6 +26,7 @@ struct Tile {
   static constexpr bool kWide = sizeof(T) == 4, kBoxes = !kWide;  // fp32; tensor copies bring rows and weights
   // Columns that are multiplied at a time: fragments of two sources leave few registers.
   static constexpr int kPart = kTwo && !kWide ? 32 : kChunk, kParts = kChunk / kPart;
+  static constexpr int kTileLines = kTransposed ? kChunk : 16;  // of a stage that leave together
   static constexpr int kThreads = kGroups * kGroupThreads;
   static constexpr int kUnit = 16 / sizeof(T);  // elements of 16 bytes
   static constexpr int kSteps = kDepth * sizeof(T) / 32, kProducts = kDepth * sizeof(Factor) / 32;  // of the depth

@@ -98,7 +98,7 @@ class Worker {
           put_on_stage(sum, part);
         }
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        sync();
+        sync_stage();
         if (p_.tiles)
           store_tile(unit, chunk);
         else if constexpr (C::kTransposed)
@@ -107,7 +107,7 @@ class Worker {
           store_rows(unit, chunk);
       }
     }
-    if (thread() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (stores_tiles()) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
   }
 
  private:
@@ -469,16 +469,24 @@ class Worker {
     }
   }
 
+  // Of a stage of rows each warp has its own, which leave by themselves.
+  __device__ static void sync_stage() {
+    if constexpr (C::kTransposed)
+      sync();
+    else
+      __syncwarp();
+  }
+  __device__ static bool stores_tiles() { return C::kTransposed ? thread() == 0 : lane() == 0; }
   // Until the chunk before has left the stage.
   __device__ static void await_stage() {
-    if (thread() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    sync();
+    if (stores_tiles()) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    sync_stage();
   }
   // Rows and columns beyond y are left out by the device.
   __device__ void store_tile(int64_t unit, int chunk) const {
-    if (thread() != 0) return;
-    const int column = first_column_ + chunk * kChunk;
-    int row = static_cast<int>(unit) * kUnitRows, batch = 0;
+    if (!stores_tiles()) return;
+    const int column = first_column_ + chunk * kChunk, in_stage = C::kTransposed ? 0 : warp() * C::kTileLines;
+    int row = static_cast<int>(unit) * kUnitRows + in_stage, batch = 0;
     if constexpr (C::kTransposed) {
       batch = static_cast<int>(p_.by_batch_rows(static_cast<uint32_t>(row)));
       row -= batch * p_.batch_rows;
@@ -488,23 +496,24 @@ class Worker {
       const int inner = part * (kLine / static_cast<int>(sizeof(T)));
       asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps_.y),
                    "r"((C::kTransposed ? row : column) + inner), "r"(C::kTransposed ? column : row), "r"(batch),
-                   "r"(at_.stage + part * kUnitRows * kLine)
+                   "r"(at_.stage + (part * kUnitRows + in_stage) * kLine)
                    : "memory");
     }
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   }
 
   __device__ void store_rows(int64_t unit, int chunk) const {
-    constexpr int kUnits = kChunk / C::kUnit, kAtOnce = kGroupThreads / kUnits;  // rows
-    const int column = first_column_ + chunk * kChunk + thread() % kUnits * C::kUnit, line = thread() / kUnits;
+    constexpr int kUnits = kChunk / C::kUnit, kAtOnce = kWarp / kUnits;  // rows
+    const int column = first_column_ + chunk * kChunk + lane() % kUnits * C::kUnit;
     if (column >= p_.columns) return;
+    const int line = warp() * C::kTileLines + lane() / kUnits;
     const int64_t first = unit * kUnitRows + line;
     T* y = static_cast<T*>(p_.y) + first * p_.y_step + column;
 #pragma unroll
-    for (int i = 0; i < kUnitRows; i += kAtOnce)
+    for (int i = 0; i < C::kTileLines; i += kAtOnce)
       if (first + i < p_.rows)
         *reinterpret_cast<uint4*>(y + i * p_.y_step) =
-            shared_at<uint4>(at_.stage + place_on_stage(line + i, thread() % kUnits));
+            shared_at<uint4>(at_.stage + place_on_stage(line + i, lane() % kUnits));
   }
 
   // Where a row of a transposed y stands.
@@ -599,7 +608,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 #endif
 }
 
-// Describes y to the device, tiles of a line of rows or columns by 64; false where it cannot be cut so.
+// Describes y to the device, tiles of a line of rows or columns by kTileLines; false where it cannot be cut so.
 template <class C>
 bool describe_tiles(const GatedProduct& p, CUtensorMap& y) {
   using T = typename C::T;
@@ -618,7 +627,7 @@ bool describe_tiles(const GatedProduct& p, CUtensorMap& y) {
     steps[1] = static_cast<cuuint64_t>(p.y_batch) * sizeof(T);
   }
   if (sizes[2] == 1) steps[1] = steps[0] * sizes[1];
-  const cuuint32_t box[3] = {kLine / sizeof(T), kUnitRows, 1}, every[3] = {1, 1, 1};
+  const cuuint32_t box[3] = {kLine / sizeof(T), C::kTileLines, 1}, every[3] = {1, 1, 1};
   return (*driver)->encode_tiled(&y, kType, 3, p.y, sizes, steps, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
