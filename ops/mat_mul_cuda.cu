@@ -6,6 +6,7 @@
 #include "ops/cuda/product_thin.h"
 #include "ops/cuda/product_tile.h"
 #include "ops/cuda/product_wgmma.h"
+#include "ops/cuda/product_wgmma_tiles.h"
 #include "ops/mat_mul.h"
 #include "ops/op.h"
 #include "runtime/core/dtype.h"
@@ -224,6 +225,10 @@ constexpr Kernel kKernels[] = {
      .prepare = As<ops::MatMul>::fn<cuda::product_wgmma_prepare>,
      .run = As<ops::MatMul>::fn<cuda::run_product_wgmma>,
      .in_place = 1u << 4},
+    {.name = "wgmma_tiles",
+     .declines = As<ops::MatMul>::fn<cuda::product_wgmma_tiles_declines>,
+     .prepare = As<ops::MatMul>::fn<cuda::product_wgmma_tiles_prepare>,
+     .run = As<ops::MatMul>::fn<cuda::run_product_wgmma_tiles>},
     {.name = "wgmma_split",
      .declines = As<ops::MatMul>::fn<cuda::product_split_declines>,
      .prepare = As<ops::MatMul>::fn<cuda::product_split_prepare>,

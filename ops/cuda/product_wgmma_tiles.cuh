@@ -1,0 +1,303 @@
+// Long because the steps of the kernel, which share the shape of its tile, stand together.
+#pragma once
+
+#include "ops/cuda/approximate.cuh"
+#include "ops/cuda/async_copy.cuh"
+#include "ops/cuda/cluster.cuh"
+#include "ops/cuda/cluster_copy.cuh"
+#include "ops/cuda/early_launch.cuh"
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/matrix_fragments.cuh"
+#include "ops/cuda/wgmma_boxes.cuh"
+#include "ops/mat_mul.h"
+
+namespace plica::cuda {
+
+// y = activation(a @ b + bias).
+struct TiledProduct {
+  CUtensorMap a, b, y;         // (m, k), (k, n), (m, n)
+  const void* bias = nullptr;  // (n)
+  int m = 0, n = 0, k = 0;
+  ops::Activation activation = ops::Activation::kNone;
+  bool constant_b = false;       // b and bias may be read before earlier kernels are done
+  int tile_rows = 0, tiles = 0;  // tiles of a cluster: in a column of them, and all
+};
+
+// Two warpgroups make tiles of kRows x kColumns. With kTurns they take them in turn, so that one multiplies while the other finishes
+// what it has; else each makes half of the rows. The kDown blocks of a cluster make tiles of the same columns, and share b.
+template <class T_, int kColumns_, bool kTurns_, int kDown_, int kStages_>
+struct ProductTile {
+  using T = T_;
+  static constexpr int kColumns = kColumns_, kDown = kDown_, kStages = kStages_, kRows = 128, kDepth = 64;
+  static constexpr bool kTurns = kTurns_;
+  static constexpr int kParts = kTurns ? 2 : 1,
+                       kGroupRows = 64 * kParts;  // parts of 64 rows that a warpgroup multiplies
+  static constexpr int kConsumers = 256, kThreads = kConsumers + (kTurns ? 128 : kWarp);
+  static constexpr int kLine = 128;                                                // bytes of a box's row
+  static constexpr int kBoxes = (kColumns + 63) / 64, kBoxBytes = kDepth * kLine;  // of b, of a stage
+  static constexpr int kABytes = kRows * kLine, kStageBytes = kABytes + kBoxes * kBoxBytes;
+  // y leaves a warp in boxes of 16 rows.
+  static constexpr int kOutColumns = kColumns % 64 == 0 ? 64 : 32, kOutLine = 2 * kOutColumns, kHeld = 2;
+  static constexpr int kOutBoxBytes = 16 * kOutLine;
+  struct Shared {
+    alignas(1024) std::byte ring[kStages * kStageBytes];
+    alignas(1024) std::byte out[kConsumers / kWarp * kHeld * kOutBoxBytes];
+    uint64_t full[kStages], empty[kStages], taken[2];  // taken: a warpgroup has queued all products of its tile
+
+    __device__ std::byte* a(int slot) { return ring + slot * kStageBytes; }
+    __device__ std::byte* b(int slot) { return ring + slot * kStageBytes + kABytes; }
+  };
+  static constexpr int kSharedBytes = sizeof(Shared);
+};
+
+template <class C>
+__device__ int block_in_cluster() {
+  return C::kDown > 1 ? static_cast<int>(rank_in_cluster()) : 0;
+}
+
+// Calls fn(first row, first column, whether it is the last) for each tile of this block.
+template <class C, class Fn>
+__device__ void each_tile(const TiledProduct& p, Fn&& fn) {
+  const int step = gridDim.x / C::kDown;
+  for (int tile = blockIdx.x / C::kDown; tile < p.tiles; tile += step)
+    fn((tile % p.tile_rows * C::kDown + block_in_cluster<C>()) * C::kRows, tile / p.tile_rows * C::kColumns,
+       tile + step >= p.tiles);
+}
+
+// A place in the ring of stages.
+template <class C>
+struct Slot {
+  int at = 0;
+  uint32_t phase = 0;
+  __device__ void skip(int num) {
+    at += num;
+    phase ^= at / C::kStages & 1;
+    at %= C::kStages;
+  }
+  __device__ void next() {
+    if (++at == C::kStages) at = 0, phase ^= 1;
+  }
+};
+
+// Of the thread that brings the stages.
+template <class C>
+struct StageBringer {
+  const TiledProduct& p;
+  typename C::Shared& shared;
+
+  // This block's share of the rows, for all blocks of the cluster.
+  __device__ void bring_b(int column, int i, int slot) const {
+    constexpr int kShare = C::kDepth / C::kDown;
+    const int first = block_in_cluster<C>() * kShare;
+    arrive_expecting(&shared.full[slot], C::kStageBytes);
+#pragma unroll
+    for (int box = 0; box < C::kBoxes; ++box)
+      copy_box_to_all<C::kDown>(shared.b(slot) + box * C::kBoxBytes + first * C::kLine, p.b, column + box * 64,
+                                i * C::kDepth + first, &shared.full[slot]);
+  }
+  __device__ void bring_a(int row, int i, int slot) const {
+    copy_box(shared.a(slot), p.a, i * C::kDepth, row, &shared.full[slot]);
+  }
+  __device__ void run(int num) const {
+    Slot<C> slot{0, 1};
+    bool is_first = true;
+    each_tile<C>(p, [&](int row, int column, bool) {
+      int i = 0;
+      if (is_first) {
+        const int ahead = min(num, C::kStages);
+        for (int j = 0; j < ahead; ++j) bring_b(column, j, j);
+        wait_for_earlier();
+        for (int j = 0; j < ahead; ++j) bring_a(row, j, j);
+        slot.skip(i = ahead);
+        is_first = false;
+      }
+      for (; i < num; ++i, slot.next()) {
+        wait_barrier(&shared.empty[slot.at], slot.phase);
+        bring_b(column, i, slot.at);
+        bring_a(row, i, slot.at);
+      }
+    });
+  }
+};
+
+// Of a warpgroup. In fragments of products a thread holds two columns in every 8 of two rows in every 16.
+template <class C>
+class TileMaker {
+ public:
+  using T = typename C::T;
+
+  __device__ TileMaker(const TiledProduct& p, typename C::Shared& shared, int num)
+      : p_(p), shared_(shared), num_(num) {}
+
+  __device__ void run() {
+    int turn = 0;
+    each_tile<C>(p_, [&](int row, int column, bool is_last) {
+      const bool mine = !C::kTurns || turn % 2 == group();
+      if (mine) {
+        Sums sums;
+        begin(sums, column);
+        if (C::kTurns && turn > 0) wait_barrier(&shared_.taken[1 - group()], (turn - 1) / 2 % 2);
+        multiply(sums);
+        if (is_last) let_next_begin();
+        if constexpr (!C::kTurns) row += group() * C::kGroupRows;
+#pragma unroll
+        for (int part = 0; part < C::kParts; ++part) finish(sums[part], row + part * 64, column);
+      } else {
+        slot_.skip(num_);
+      }
+      ++turn;
+    });
+    if (lane() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  }
+
+ private:
+  using Part = float[C::kColumns / 2];
+  using Sums = Part[C::kParts];
+
+  __device__ static int group() { return threadIdx.x / 128; }
+  __device__ static int lane() { return threadIdx.x % kWarp; }
+
+  // Sums begin with the bias.
+  __device__ void begin(Sums& sums, int column) const {
+#pragma unroll
+    for (int j = 0; j < C::kColumns / 8; ++j) {
+      const int at = column + j * 8 + lane() % 4 * 2;
+      float2 bias{};
+      if (p_.bias != nullptr && at < p_.n)
+        bias = widen_pair<T>(__ldg(reinterpret_cast<const uint32_t*>(static_cast<const T*>(p_.bias) + at)));
+#pragma unroll
+      for (Part& part : sums) {
+        part[4 * j] = part[4 * j + 2] = bias.x;
+        part[4 * j + 1] = part[4 * j + 3] = bias.y;
+      }
+    }
+  }
+
+  __device__ void multiply(Sums& sums) {
+#pragma unroll 1
+    for (int i = 0; i < num_; ++i) {
+      const int before = slot_.at == 0 ? C::kStages - 1 : slot_.at - 1;
+      wait_barrier(&shared_.full[slot_.at], slot_.phase);
+      const uint64_t a =
+          matrix_in_shared(shared_address(shared_.a(slot_.at)) + (C::kTurns ? 0 : group() * C::kGroupRows * C::kLine));
+      const uint64_t b = boxes_in_shared(shared_address(shared_.b(slot_.at)));
+      pin(sums);
+      fence_products();
+#pragma unroll
+      for (int k = 0; k < C::kDepth / 16; ++k)
+#pragma unroll
+        for (int part = 0; part < C::kParts; ++part)
+          multiply_boxes_add<T>(sums[part], a + part * (64 * C::kLine / 16) + 2 * k, b + kSixteenRows * k);
+      commit_products();
+      if (C::kTurns && i == num_ - 1 && threadIdx.x % 128 == 0) arrive(&shared_.taken[group()]);
+      if (i > 0) {
+        wait_for_products<1>();
+        release(before);
+      }
+      slot_.next();
+    }
+    wait_for_products<0>();
+    pin(sums);
+    release(slot_.at == 0 ? C::kStages - 1 : slot_.at - 1);
+  }
+  __device__ static void pin(Sums& sums) {
+#pragma unroll
+    for (Part& part : sums) pin_registers(part);
+  }
+  // To all blocks that bring this one's share of a slot.
+  __device__ void release(int slot) const {
+    __syncwarp();
+    if constexpr (C::kDown == 1) {
+      if (lane() == 0) arrive(&shared_.empty[slot]);
+    } else if (lane() < C::kDown) {
+      arrive_in_cluster(&shared_.empty[slot], lane());
+    }
+  }
+
+  __device__ void finish(const Part& sums, int row, int column) const {
+    using ops::Activation;
+    switch (p_.activation) {
+      case Activation::kGelu: return finish_by(sums, row, column, [](float x) { return gelu_approximate(x); });
+      case Activation::kSilu: return finish_by(sums, row, column, [](float x) { return x * sigmoid_approximate(x); });
+      case Activation::kSigmoid: return finish_by(sums, row, column, [](float x) { return sigmoid_approximate(x); });
+      default: return finish_by(sums, row, column, [](float x) { return tanhf(x); });
+    }
+  }
+  // A warp by itself: box by box to shared memory, and from there to y; rows and columns beyond y are left out by the device.
+  template <class Fn>
+  __device__ __forceinline__ void finish_by(const Part& sums, int row, int column, Fn&& activate) const {
+    constexpr int kUnits = C::kOutLine / 16;
+    const uint32_t out = shared_address(shared_.out) + threadIdx.x / kWarp * (C::kHeld * C::kOutBoxBytes);
+    row += threadIdx.x % 128 / kWarp * 16;
+#pragma unroll
+    for (int j = 0; j < C::kColumns / 8; j += 2) {
+      const int box = j / kUnits;
+      const uint32_t stage = out + box % C::kHeld * C::kOutBoxBytes;
+      if (j % kUnits == 0) await_stage(box);
+      uint32_t packed[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        packed[i] = narrow_pair<T>(activate(sums[j * 4 + i * 2]), activate(sums[j * 4 + i * 2 + 1]));
+      const int line = lane() % 16, unit = (j + lane() / 16) % kUnits;
+      store_matrices(stage + line * C::kOutLine + (unit ^ line / (8 / kUnits) % kUnits) * 16, packed);
+      if ((j + 2) % kUnits == 0) store_box(stage, row, column + box * C::kOutColumns);
+    }
+  }
+  // Until a box that stood there has left it: with the first ones of a tile all before it.
+  __device__ static void await_stage(int box) {
+    if (lane() == 0) {
+      if (box == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+      if (box >= C::kHeld) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(C::kHeld - 1) : "memory");
+    }
+    __syncwarp();
+  }
+  __device__ void store_box(uint32_t stage, int row, int column) const {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (lane() != 0 || row >= p_.m || column >= p_.n) return;
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&p_.y),
+                 "r"(column), "r"(row), "r"(stage)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  }
+
+  const TiledProduct& p_;
+  typename C::Shared& shared_;
+  const int num_;  // stages of a tile
+  Slot<C> slot_;
+};
+
+// 16-bit elements by `wgmma`. Blocks stay and take one tile after the other; one warp has boxes of a and b copied ahead: those of b, where
+// it and the bias are constant, before earlier kernels are done. Grid: clusters of kDown blocks. Threads: C::kThreads; shared memory:
+// C::Shared.
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, 1) product_wgmma_tiles(const __grid_constant__ TiledProduct p) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) std::byte tiles_memory[];
+  auto& shared = *reinterpret_cast<typename C::Shared*>(tiles_memory);
+  const int num = (p.k + C::kDepth - 1) / C::kDepth;
+  if (threadIdx.x == C::kConsumers) fetch_map(p.b), fetch_map(p.a), fetch_map(p.y);
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < C::kStages; ++slot) {
+      init_barrier(&shared.full[slot], 1);
+      init_barrier(&shared.empty[slot], C::kDown * C::kConsumers / kWarp / (C::kTurns ? 2 : 1));
+    }
+    for (uint64_t& taken : shared.taken) init_barrier(&taken, 1);
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if constexpr (C::kDown > 1) leave_cluster();  // all barriers are there
+  if (!p.constant_b) wait_for_earlier();
+  if (threadIdx.x >= C::kConsumers) {
+    if constexpr (C::kTurns) release_registers<40>();
+    if (threadIdx.x == C::kConsumers) StageBringer<C>{p, shared}.run(num);
+  } else {
+    if constexpr (C::kTurns) take_registers<232>();
+    TileMaker<C>(p, shared, num).run();
+  }
+  wait_for_earlier();
+  if constexpr (C::kDown > 1) leave_cluster();  // none arrives here any more
+#endif
+}
+
+}  // namespace plica::cuda
