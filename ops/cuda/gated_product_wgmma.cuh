@@ -352,7 +352,7 @@ class Worker {
     }
   }
 
-  // Sigmoids by the device's tanh: to 4e-6, and where they are over 3e-4 to a part in 8,000, which 8 bits do not show.
+  // Sigmoids by the device's tanh; docs/products.md says how near they are.
   __device__ __forceinline__ void gate_by_tanh(Sums& sum, const Fragments& f, uint32_t biases) const {
     const float half[2] = {0.5f * f.mask[0], 0.5f * f.mask[1]};
 #pragma unroll
