@@ -31,6 +31,11 @@ bool is_small_outer_product(const Case& c);
 // One pair (i, j) a block: takes every case.
 void run_outer_product_pairs(const ops::OuterProductMean& op, const KernelArgs& args);
 
+// Small cases of 16 bits: products of pairs by multiply-adds in fp32, their projection by matrix units; C1 is at most 32.
+const char* outer_product_mma_declines(const ops::OuterProductMean& op, const Case& c);
+Result<KernelState> outer_product_mma_prepare(const ops::OuterProductMean& op, const Case& c, ConstantStore& store);
+void run_outer_product_mma(const ops::OuterProductMean& op, const KernelArgs& args);
+
 // By multiply-adds in fp32: C2 is at most 32. Factors of 16 bits, of small cases, are widened in scratch.
 const char* outer_product_fma_declines(const ops::OuterProductMean& op, const Case& c);
 size_t outer_product_fma_scratch(const ops::OuterProductMean& op, const Case& c);

@@ -37,6 +37,16 @@ OpTable outer_product_mean_cases() {
                 {.shape = {1, 65, 65, 1}, .fill = Fill::kPositive}},
                {DType::kF32},
                4},
+              {"few pairs",
+               scaled,
+               {{{1, 6, 9, 8}},
+                {{1, 6, 11, 16}},
+                {.shape = {128, 24}, .constant = true},
+                {{24}},
+                {.shape = {1, 9, 11, 1}, .fill = Fill::kPositive},
+                {{1, 9, 11, 24}}},
+               {DType::kF16, DType::kBF16},
+               2},
           }};
 }
 
