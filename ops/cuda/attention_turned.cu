@@ -7,15 +7,17 @@
 namespace plica::cuda::attention {
 namespace {
 
-constexpr size_t kAxes = 4;  // batch, heads, rows, width
-// What a block holds. With a second turn of 128 keys, six layers of ESM-2 650M at 256 tokens took 0.394 ms and 0.349 as two kernels.
-constexpr int64_t kMostKeys = 128;
+constexpr size_t kAxes = 4;           // batch, heads, rows, width
+constexpr int64_t kMostKeys = 128;    // what a block holds; longer sequences take less time as two kernels
 constexpr int64_t kMostBlocks = 264;  // two a multiprocessor of an H200
+
+using Start = std::array<int64_t, kAxes - 1>;
 
 // Which rotary step of the run turns an operand, by its place; -1: none.
 struct Turners {
   int q = -1, k = -1;
   size_t count = 0;  // rotary steps ahead of the attention
+  Start q_start{}, k_start{};
 };
 
 bool has_whole_rows(const plica::Operand& operand) {
@@ -35,14 +37,22 @@ bool is_turner(const RunStep& step) {
   return std::ranges::all_of(step.c.in, has_whole_rows) && has_whole_rows(step.c.out[0]);
 }
 
-// Whether `operand` is heads or batches of what the rotary step gives: rows of the same axes, as far apart.
-bool is_part_of(const plica::Operand& operand, const RunStep& rotary) {
-  const TensorType &part = *operand.type, &whole = *rotary.c.out[0].type;
-  if (part.shape.size() != whole.shape.size() || part.shape.back() != whole.shape.back()) return false;
-  const AxisStrides of_part = strides_in(part, kAxes), of_whole = strides_in(whole, kAxes);
-  for (size_t i = 0; i < kAxes; ++i)
-    if (of_part[i] != 0 && of_part[i] != of_whole[i]) return false;
-  return true;
+// Where in what the rotary step gives a part of it starts: heads or batches of it, its rows as far apart. Nothing where it is seen with
+// other axes.
+std::optional<Start> start_in(const RunStep& rotary, const plica::Operand& part, int64_t offset_bytes) {
+  const plica::Shape &inner = part.type->shape, &outer = rotary.c.out[0].type->shape;
+  if (inner.size() != outer.size() || inner.back() != outer.back()) return std::nullopt;
+  const AxisStrides of_part = strides_in(*part.type, kAxes), of_whole = strides_in(*rotary.c.out[0].type, kAxes);
+  const size_t missing = kAxes - inner.size();
+  int64_t left = (offset_bytes - rotary.out_offset_bytes[0]) / 2;
+  Start start{};
+  for (size_t axis = missing; axis + 1 < kAxes; ++axis) {
+    if (of_part[axis] != 0 && of_part[axis] != of_whole[axis]) return std::nullopt;
+    if (of_whole[axis] != 0) start[axis] = left / of_whole[axis];
+    left -= start[axis] * of_whole[axis];
+    if (start[axis] < 0 || start[axis] + inner[axis - missing] > outer[axis - missing]) return std::nullopt;
+  }
+  return left == 0 ? std::optional(start) : std::nullopt;
 }
 
 bool find_turners(std::span<const RunStep> steps, Turners& turners) {
@@ -50,13 +60,18 @@ bool find_turners(std::span<const RunStep> steps, Turners& turners) {
   if (turners.count == 0 || turners.count > 2 || turners.count == steps.size()) return false;
   const RunStep& last = steps[turners.count];
   if (last.op != &attention_op) return false;
-  const auto turner_of = [&](size_t operand) {
-    for (size_t i = 0; i < turners.count; ++i)
-      if (steps[i].out[0] == last.in[operand] && is_part_of(last.c.in[operand], steps[i])) return static_cast<int>(i);
+  const auto turner_of = [&](size_t operand, Start& start) {
+    for (size_t i = 0; i < turners.count; ++i) {
+      if (steps[i].out[0] != last.in[operand]) continue;
+      const auto found = start_in(steps[i], last.c.in[operand], last.in_offset_bytes[operand]);
+      if (!found) continue;
+      start = *found;
+      return static_cast<int>(i);
+    }
     return -1;
   };
-  turners.q = turner_of(0);
-  turners.k = turner_of(1);
+  turners.q = turner_of(0, turners.q_start);
+  turners.k = turner_of(1, turners.k_start);
   for (int i = 0; i < static_cast<int>(turners.count); ++i)
     if (turners.q != i && turners.k != i) return false;
   for (size_t operand = 0; operand < last.in.size();
@@ -119,24 +134,17 @@ TurnedTerm term_of(const TensorView& view) {
   return {view.data, {strides[0], strides[1], strides[2], strides[3]}};
 }
 
-// Queries or keys as they are before they are turned, and their angles: those of the part of the rotary step's result that `part` is.
-void set_turned(const TensorView& part, const KernelArgs& rotary, TurnedHeads& x, TurnedHeads& cosine,
-                TurnedHeads& sine) {
-  const TensorView& whole = rotary.out[0];
-  int64_t left = static_cast<const uint16_t*>(part.data) - static_cast<const uint16_t*>(whole.data);
-  const AxisStrides of_whole = strides_in(whole.type, kAxes);
-  std::array<int64_t, 3> offset{};
-  for (size_t axis = 0; axis + 1 < kAxes; ++axis) {
-    if (of_whole[axis] == 0) continue;
-    const int64_t index = left / of_whole[axis];
-    left -= index * of_whole[axis];
-    for (size_t n = 0; n < 3; ++n) offset[n] += index * strides_in(rotary.in[n].type, kAxes)[axis];
-  }
+// Queries or keys as they are before they are turned, and their angles: from `start` on of what the rotary step takes.
+void set_turned(const TensorView& part, const KernelArgs& rotary, const Start& start, TurnedHeads& x,
+                TurnedHeads& cosine, TurnedHeads& sine) {
   const AxisStrides of_part = strides_in(part.type, kAxes);
   TurnedHeads* const all[] = {&x, &cosine, &sine};
   for (size_t n = 0; n < 3; ++n) {
-    *all[n] = heads_of(rotary.in[n], offset[n]);
-    for (size_t axis = 0; axis + 1 < kAxes; ++axis)
+    const AxisStrides strides = strides_in(rotary.in[n].type, kAxes);
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < start.size(); ++axis) offset += start[axis] * strides[axis];
+    *all[n] = heads_of(rotary.in[n], offset);
+    for (size_t axis = 0; axis < start.size(); ++axis)
       if (of_part[axis] == 0) all[n]->step[axis] = 0;
   }
 }
@@ -177,8 +185,10 @@ void run(const void* state_of_run, std::span<const KernelArgs> steps, uint32_t*,
   p.k = heads_of(args.in[1]);
   p.v = heads_of(args.in[2]);
   p.y = heads_of(args.out[0]);
-  if (state.turners.q >= 0) set_turned(args.in[0], steps[static_cast<size_t>(state.turners.q)], p.q, p.q_cos, p.q_sin);
-  if (state.turners.k >= 0) set_turned(args.in[1], steps[static_cast<size_t>(state.turners.k)], p.k, p.k_cos, p.k_sin);
+  if (state.turners.q >= 0)
+    set_turned(args.in[0], steps[static_cast<size_t>(state.turners.q)], state.turners.q_start, p.q, p.q_cos, p.q_sin);
+  if (state.turners.k >= 0)
+    set_turned(args.in[1], steps[static_cast<size_t>(state.turners.k)], state.turners.k_start, p.k, p.k_cos, p.k_sin);
   if (args.has(3)) p.added[0] = term_of(args.in[3]);
   if (args.has(4)) (args.in[4].type.dtype == DType::kBool ? p.mask : p.added[1]) = term_of(args.in[4]);
   y.dtype == DType::kF16 ? launch<F16>(p, static_cast<cudaStream_t>(stream))

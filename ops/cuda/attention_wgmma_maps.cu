@@ -60,7 +60,9 @@ int pair_axis(const Shape& shape, int64_t width, bool gated) {
   if (shape.width != width || shape.value_width != width) return -1;
   for (int axis = 0; axis < shape.heads.rank; ++axis) {
     const auto is_near = [&](Operand operand) { return shape.heads.stride[operand][axis] == width; };
-    if (shape.heads.size[axis] % 2 == 0 && is_near(kQ) && is_near(kK) && is_near(kV) && (!gated || is_near(kGate)))
+    const bool shares_mask = shape.heads.stride[kMask][axis] == 0;  // a pair reads it once
+    if (shape.heads.size[axis] % 2 == 0 && is_near(kQ) && is_near(kK) && is_near(kV) && (!gated || is_near(kGate)) &&
+        shares_mask)
       return axis;
   }
   return -1;

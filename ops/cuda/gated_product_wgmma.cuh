@@ -1,6 +1,7 @@
 // Long because all that a warpgroup does with a unit of rows stands together.
 #pragma once
 
+#include "ops/cuda/approximate.cuh"
 #include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/gated_product_boxes.cuh"
 #include "ops/cuda/gated_product_tiles.cuh"
@@ -12,16 +13,6 @@
 
 namespace plica::cuda::gated {
 
-__device__ inline float exp2_near(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ inline float inverse_near(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 __device__ inline float inverse_root_near(float x) {
   float y;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -35,7 +26,7 @@ __device__ inline float tanh_near(float x) {
 // Of x + bias, to 2^-21.
 __device__ inline float sigmoid_near(float x, float bias) {
   constexpr float kMinusLog2E = -1.44269504f;
-  return inverse_near(1.0f + exp2_near(fmaf(x, kMinusLog2E, bias * kMinusLog2E)));
+  return inverse_approximate(1.0f + exp2_approximate(fmaf(x, kMinusLog2E, bias * kMinusLog2E)));
 }
 
 // A warpgroup. Of a unit's 64 rows a thread holds, in fragments of products, row `row(0)` and the one 8 further.
@@ -379,18 +370,18 @@ class Worker {
       for (int i = 0; i < 8; ++i) {
         const float2 bias = shared_at<float2>(biases + (j + i / 4) * 64 + 8);
         const float gate = sum[C::kPart / 2 + j * 4 + i];
-        gates[i] = 1.0f + exp2_near(fmaf(gate, kGateScale<T>, i % 2 == 0 ? bias.x : bias.y));
+        gates[i] = 1.0f + exp2_approximate(fmaf(gate, kGateScale<T>, i % 2 == 0 ? bias.x : bias.y));
         if (i % 2 == 0) continue;
         both[i / 2] = gates[i - 1] * gates[i];
         apart = apart || !(both[i / 2] <= kMost);
       }
       if (apart) {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) gates[i] = f.mask[i / 2 % 2] * inverse_near(gates[i]);
+        for (int i = 0; i < 8; ++i) gates[i] = f.mask[i / 2 % 2] * inverse_approximate(gates[i]);
       } else {
 #pragma unroll
         for (int i = 0; i < 8; i += 2) {
-          const float near = f.mask[i / 2 % 2] * inverse_near(both[i / 2]), first = gates[i];
+          const float near = f.mask[i / 2 % 2] * inverse_approximate(both[i / 2]), first = gates[i];
           gates[i] = near * gates[i + 1];
           gates[i + 1] = near * first;
         }

@@ -64,8 +64,9 @@ struct Small {
     }
   }
 
-  // y (kPairs, kChannels), eight channels after eight, of the warp's depth.
-  __device__ void project(const float (&sum)[kMostLefts][kSteps][8], const T* rows,
+  // y (kPairs, kChannels), eight channels after eight, of the warp's depth. Means, by the factors of the lane's two pairs, are rounded to
+  // T: sums may be beyond it.
+  __device__ void project(const float (&sum)[kMostLefts][kSteps][8], const float (&factor)[2], const T* rows,
                           float (&y)[kChannels / 8][4]) const {
     const int lane = threadIdx.x % kWarp;
 #pragma unroll
@@ -76,7 +77,8 @@ struct Small {
         uint32_t left[4];
 #pragma unroll
         for (int part = 0; part < 4; ++part)
-          left[part] = narrow_pair<T>(sum[c][step][2 * part], sum[c][step][2 * part + 1]);
+          left[part] =
+              narrow_pair<T>(sum[c][step][2 * part] * factor[part % 2], sum[c][step][2 * part + 1] * factor[part % 2]);
         const T* from = rows + (c * kRight + step * 16 + lane % 16) * kWeightPitch + lane / 16 * 8;
 #pragma unroll
         for (int eight = 0; eight < kChannels / 8; eight += 2) {
@@ -98,13 +100,23 @@ struct SmallOperands {
   bool constant_weight;  // it may be read before earlier kernels are done
 };
 
+// What a lane's two pairs are multiplied by, 8 columns apart.
+template <class T>
+__device__ void read_factors(const OuterProduct& p, const SmallOperands<T>& in, int64_t n, int64_t i, int64_t j,
+                             float (&factor)[2]) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int64_t column = min(j + threadIdx.x % kWarp / 4 + 8 * h, p.columns - 1);
+    factor[h] = static_cast<float>(p.scale);
+    if (in.norm != nullptr) factor[h] /= widen(in.norm[n * p.norm[0] + i * p.norm[1] + column * p.norm[2]]);
+  }
+}
+
 // Four channels of a pair.
 template <class T>
 __device__ void finish_quad(const OuterProduct& p, const SmallOperands<T>& in, int64_t n, int64_t i, int64_t j,
                             int64_t c, float4 sum) {
-  float factor = static_cast<float>(p.scale);
-  if (in.norm != nullptr) factor /= widen(in.norm[n * p.norm[0] + i * p.norm[1] + j * p.norm[2]]);
-  float value[4] = {sum.x * factor, sum.y * factor, sum.z * factor, sum.w * factor};
+  float value[4] = {sum.x, sum.y, sum.z, sum.w};
   const int64_t residual = n * p.residual[0] + i * p.residual[1] + j * p.residual[2] + c * p.residual[3];
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
@@ -137,11 +149,13 @@ __global__ void __launch_bounds__(kBlock, 1)
   small.bring_weight(rows);
   wait_for_earlier();
   float sum[kMostLefts][kRight / 16][8] = {}, y[kChannels / 8][4] = {};
+  float factor[2];
+  read_factors(p, in, small.n, small.i, small.j, factor);
   small.multiply(sum);
   let_next_begin();
   wait_for_copies<0>();
   __syncwarp();
-  small.project(sum, rows, y);
+  small.project(sum, factor, rows, y);
   __syncthreads();  // the weight has been read
   auto* parts = reinterpret_cast<float*>(outer_memory);
 #pragma unroll

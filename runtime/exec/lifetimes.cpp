@@ -55,7 +55,11 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, std::span<const StepRun> 
       lifetime.first = 0;  // it is copied before the first step
     }
   }
+  const size_t first_scratch = lifetimes.size();
   for (int i = 0; i < num_steps; ++i) lifetimes.push_back({draft.steps[static_cast<size_t>(i)].scratch_bytes, i, i});
+  for (const StepRun& run : runs)
+    for (size_t i = run.first; i <= run.last(); ++i)
+      lifetimes[first_scratch + i].last = static_cast<int>(std::min(i + kRunLag, run.last()));
   for (const StepRun& run : runs)
     lifetimes.push_back({run.scratch_bytes, static_cast<int>(run.first), static_cast<int>(run.last())});
   if (is_queued) keep_apart(lifetimes, num_steps);

@@ -48,7 +48,6 @@ bool needs_order(const RunStep& a, const RunStep& b) {
 
 // How many steps late step i may be.
 size_t most_late(std::span<const RunStep> steps, size_t i) {
-  if (steps[i].kernel->scratch_bytes != nullptr) return 0;
   size_t late = 0;
   while (late < kRunLag && i + late + 1 < steps.size() && !needs_order(steps[i], steps[i + late + 1])) ++late;
   return late;

@@ -14,8 +14,10 @@ using testing::SizeIs;
 
 struct Form {
   int batch, heads, length, width;
-  bool together;           // queries and keys are turned by one step
-  std::string terms = "";  // operands of the attention behind v
+  bool together;                 // queries and keys are turned by one step
+  std::string terms = "";        // operands of the attention behind v
+  bool constant_angles = false;  // else they are computed
+  std::string seen_as = "";      // the axes that the attention sees, where they are others
 };
 
 std::string text_of(const Form& form, const std::string& dtype) {
@@ -33,24 +35,32 @@ std::string text_of(const Form& form, const std::string& dtype) {
     return "input " + name + "0: f32 " + shape + "\n" + name + " = Cast(Sin(Mul(" + name + "0, 0.7))) {to=" + dtype +
            "}\n";
   };
-  std::string text = made("x", b + "x" + l + "x" + num(3 * form.heads * form.width)) + made("c", l + "x" + d) +
-                     made("s", l + "x" + d) + made("bias", b + "x1x" + l + "x" + l) + made("added", b + "x1x1x" + l) +
+  const auto angles = [&](const std::string& name) {
+    const std::string shape = l + "x" + d;
+    return form.constant_angles ? "constant " + name + ": " + dtype + " " + shape + "\n" : made(name, shape);
+  };
+  const auto seen = [&](const std::string& value) {
+    return form.seen_as.empty() ? value : "Reshape(" + value + ") {shape=" + form.seen_as + "}";
+  };
+  std::string text = made("x", b + "x" + l + "x" + num(3 * form.heads * form.width)) + angles("c") + angles("s") +
+                     made("bias", b + "x1x" + l + "x" + l) + made("added", b + "x1x1x" + l) +
                      "seen = Less(-0.5, added)\n" + "t = Transpose(Reshape(LayerNorm(x)) {shape=[" + b + "," + l +
                      ",3," + h + "," + d + "]}) {perm=[0,2,3,1,4]}\n";
   if (form.together)
     text += "r = Rotary(" + part(0, 2) + ", c, s)\nq = " + heads(0) + "\nk = " + heads(1) + "\n";
   else
     text += "q = Rotary(" + part(0, 1) + ", c, s)\nk = Rotary(" + part(1, 1) + ", c, s)\n";
-  return text + "y = Attention(q, k, " + part(2, 1) + form.terms +
+  return text + "y = Attention(" + seen("q") + ", " + seen("k") + ", " + seen(part(2, 1)) + form.terms +
          ") {scale=1.5, fill=-10000}\nz = Mul(y, 4)\noutput z\n";
 }
 
 TEST(TurnedAttention, IsAsItsStepsAlone) {
   if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
   const Form forms[] = {
-      {1, 20, 128, 64, true, ", bias"},      {1, 20, 128, 16, true, ", bias"}, {2, 3, 33, 32, false, ", bias, added"},
-      {1, 2, 128, 128, true, ", _, seen"},   {3, 1, 1, 64, false, ""},         {1, 4, 100, 64, true, ", _, added"},
-      {2, 2, 97, 16, false, ", bias, seen"}, {1, 1, 31, 128, false, ", bias"}};
+      {1, 20, 128, 64, true, ", bias"},       {1, 20, 128, 16, true, ", bias"}, {2, 3, 33, 32, false, ", bias, added"},
+      {1, 2, 128, 128, true, ", _, seen"},    {3, 1, 1, 64, false, ""},         {1, 4, 100, 64, true, ", _, added"},
+      {2, 2, 97, 16, false, ", bias, seen"},  {1, 1, 31, 128, false, ", bias"}, {2, 3, 40, 32, true, ", bias", true},
+      {1, 20, 128, 16, false, ", bias", true}};
   for (const Form& form : forms)
     for (const std::string dtype : {"bf16", "f16"}) {
       const std::string text = text_of(form, dtype);
@@ -87,6 +97,8 @@ TEST(TurnedAttention, LeavesOthers) {
   for (const auto& [form, from, to] :
        {std::tuple{Form{1, 2, 129, 64, true}, "", ""},                                  // long
         std::tuple{Form{8, 20, 128, 64, true}, "", ""},                                 // many
+        std::tuple{Form{2, 4, 40, 32, false, "", false, "[1,8,40,32]"}, "", ""},        // batches as heads
+        std::tuple{Form{2, 4, 8, 32, false, "", false, "[2,1,32,32]"}, "", ""},         // heads as rows
         std::tuple{Form{1, 2, 40, 24, true}, "", ""},                                   // of another width
         std::tuple{Form{1, 2, 40, 32, true}, "{scale=1.5", "{causal=true, scale=1.5"},  //
         std::tuple{Form{1, 2, 40, 32, true}, "output z",

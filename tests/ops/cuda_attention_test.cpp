@@ -172,6 +172,9 @@ TEST_F(CudaAttention, EveryLengthOfWarpgroups) {
 }
 
 TEST_F(CudaAttention, MasksOfWarpgroups) {
+  const OperandSpec near = heads({2, 8, 128, 32});
+  add_halves("bool by head and key", {.fill = -1e9}, {near, near, near, kNone, bools({2, 8, 1, 128})});
+  add_halves("added by head and key", {}, {near, near, near, kNone, added({1, 8, 1, 128})});
   const OperandSpec q = heads({16, 2, 70, 32}), k = heads({16, 2, 88, 32}), bias{{2, 70, 88}};
   add_halves("bool by key", {.fill = -INFINITY}, {q, k, k, bias, bools({16, 1, 1, 88})});
   add_halves("bool by row and key", {.fill = -1e9}, {q, k, k, bias, bools({16, 1, 70, 88})});

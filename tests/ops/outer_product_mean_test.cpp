@@ -47,6 +47,18 @@ OpTable outer_product_mean_cases() {
                 {{1, 9, 11, 24}}},
                {DType::kF16, DType::kBF16},
                2},
+              {"sums beyond fp16",
+               ops::OuterProductMean{.scale = 1.0 / 256},
+               {{.shape = {1, 256, 3, 8}, .values = std::vector<double>(256 * 3 * 8, 20)},
+                {.shape = {1, 256, 4, 16}, .values = std::vector<double>(256 * 4 * 16, 20)},
+                {{128, 8}}},
+               {DType::kF16},
+               2},
+              {"few pairs of many channels",
+               ops::OuterProductMean{.scale = 0.03125},
+               {{{2, 33, 5, 32}}, {{2, 33, 18, 32}}, {{1024, 72}}, {{72}}},
+               {DType::kF16, DType::kBF16},
+               2},
           }};
 }
 
