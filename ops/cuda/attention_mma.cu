@@ -16,6 +16,10 @@ const char* tiles_decline(const ops::Attention& op, const Case& c) {
       c.has(kMask) && c.in[kMask].type->dtype != DType::kBool &&
       strides_in(*c.in[kMask].type, c.out[0].type->shape.size())[c.out[0].type->shape.size() - 2] != 0;
   if (c.has(kBias) && adds_rows) return "beside the bias stands a mask of rows that is added";
+  const bool is_half = c.in[kQ].type->dtype == DType::kBF16 || c.in[kQ].type->dtype == DType::kF16;
+  const bool adds_mask = c.has(kMask) && c.in[kMask].type->dtype != DType::kBool;
+  if (c.precision == Precision::kFile && is_half && c.has(kBias) && adds_mask)  // T5, whose scores are not scaled
+    return "a file of 16 bits adds a bias and a mask: weights are not rounded to 16 bits unless asked for";
   return nullptr;
 }
 
