@@ -15,6 +15,17 @@ __device__ inline float inverse_approximate(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+__device__ inline float inverse_root_approximate(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// To 2^-11.
+__device__ inline float tanh_approximate(float x) {
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 __device__ inline float sigmoid_approximate(float x) {
   return inverse_approximate(1.0f + exp2_approximate(x * -1.44269504f));

@@ -13,16 +13,6 @@
 
 namespace plica::cuda::gated {
 
-__device__ inline float inverse_root_near(float x) {
-  float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ inline float tanh_near(float x) {
-  float y;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 // Of x + bias, to 2^-21.
 __device__ inline float sigmoid_near(float x, float bias) {
   constexpr float kMinusLog2E = -1.44269504f;
@@ -260,7 +250,7 @@ class Worker {
 #pragma unroll
     for (float& s : scale) {
       s = add_lanes(s) * (1.0f / C::kDepth) + eps;
-      s = C::kWide ? 1.0f / sqrtf(s) : inverse_root_near(s);
+      s = C::kWide ? 1.0f / sqrtf(s) : inverse_root_approximate(s);
     }
     const float shift[2] = {-mean[0] * scale[0], -mean[1] * scale[1]};
 #pragma unroll
@@ -352,7 +342,7 @@ class Worker {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float gate = sum[C::kPart / 2 + j * 4 + i];
-        const float tanh = tanh_near(fmaf(gate, kGateScale<T>, i % 2 == 0 ? bias.z : bias.w));
+        const float tanh = tanh_approximate(fmaf(gate, kGateScale<T>, i % 2 == 0 ? bias.z : bias.w));
         const float value = sum[j * 4 + i] + (i % 2 == 0 ? bias.x : bias.y);
         sum[j * 4 + i] = value * fmaf(tanh, half[i / 2], half[i / 2]);
       }

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "graph/pipeline.h"
+#include "ops/step_run.h"
 #include "runtime/core/shape.h"
 #include "runtime/exec/branches.h"
 #include "runtime/exec/draft.h"
@@ -124,6 +125,12 @@ Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options,
   if (options.memory_limit_bytes == 0) return plan_graph(std::move(graph), options, false, constants);
   auto plan = plan_graph(graph, options, false, constants);
   if (plan || plan.error().code() != Code::kOutOfMemory) return plan;
+  if (may_have_runs(options) && !(options.run_kernels.empty() && run_kernels(options.device.device).empty())) {
+    PlanOptions alone = options;
+    alone.skip_passes.emplace_back(kRuns);
+    plan = plan_graph(graph, alone, false, constants);
+    if (plan || plan.error().code() != Code::kOutOfMemory) return plan;
+  }
   return plan_graph(std::move(graph), options, true, constants);
 }
 

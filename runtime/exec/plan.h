@@ -111,8 +111,8 @@ struct PlanOptions {
       {};  // of `device`, where its work is queued; null: the plan runs on the host
 };
 
-// Fuses, picks kernels and places every tensor. Where that exceeds the memory limit, once more with the passes that save memory
-// for time. Consumes the graph.
+// Fuses, picks kernels and places every tensor. Where that exceeds the memory limit, once more without runs, which keep memory
+// longer, and then with the passes that save memory for time. Consumes the graph.
 Result<std::shared_ptr<Plan>> make_plan(Graph graph, const PlanOptions& options, ConstantStore& constants);
 
 }  // namespace plica

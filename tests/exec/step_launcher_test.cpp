@@ -113,6 +113,15 @@ TEST(StepLauncher, RunsAreLeftOut) {
   EXPECT_THAT(plan_with(kChain, {.reference = true})->runs, SizeIs(0));
 }
 
+TEST(StepLauncher, RunsAreLeftOutWhereMemoryIsShort) {
+  const auto whole = plan_with(kChain), alone = plan_with(kChain, {.skip_passes = {"runs"}});
+  ASSERT_GT(whole->arena_bytes, alone->arena_bytes);
+  const auto limited = plan_with(kChain, {.memory_limit_bytes = alone->arena_bytes});
+  EXPECT_THAT(limited->runs, SizeIs(0));
+  EXPECT_EQ(limited->arena_bytes, alone->arena_bytes);
+  EXPECT_THAT(plan_with(kChain, {.memory_limit_bytes = whole->arena_bytes})->runs, SizeIs(1));
+}
+
 TEST(StepLauncher, ALaunchAsStepsGraphsAndMarkedIsTheSame) {
   if (tests_the_cpu()) GTEST_SKIP() << "on the CPU steps run one by one";
   const auto plan = plan_with(kChain);
