@@ -29,11 +29,8 @@ struct RunKernel {
   size_t (*scratch_bytes)(std::span<const RunStep> steps) = nullptr;         // null: none
   Result<KernelState> (*prepare)(std::span<const RunStep> steps) = nullptr;  // null: no state
   // Enqueues; never allocates, never syncs. Each step's arguments are those of its own kernel, its state and scratch too.
-  // `counters`: kRunCounters numbers in the device's memory, zero at first, which a run leaves zero.
-  void (*run)(const void* state, std::span<const KernelArgs> steps, uint32_t* counters, void* scratch,
-              void* stream) = nullptr;
+  void (*run)(const void* state, std::span<const KernelArgs> steps, void* scratch, void* stream) = nullptr;
 };
-constexpr size_t kRunCounters = 32;
 
 // A run may do parts of a step up to so many steps behind the step's place: memory is kept for as long.
 constexpr int kRunLag = 2;

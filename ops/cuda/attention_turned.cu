@@ -74,8 +74,8 @@ bool find_turners(std::span<const RunStep> steps, Turners& turners) {
   turners.k = turner_of(1, turners.k_start);
   for (int i = 0; i < static_cast<int>(turners.count); ++i)
     if (turners.q != i && turners.k != i) return false;
-  for (size_t operand = 0; operand < last.in.size();
-       ++operand)  // nothing else of the attention reads what is not there any more
+  // Nothing else of the attention reads what is not there any more.
+  for (size_t operand = 0; operand < last.in.size(); ++operand)
     for (size_t i = 0; i < turners.count; ++i)
       if (last.in[operand] == steps[i].out[0] &&
           (operand > 1 || (operand == 0 ? turners.q : turners.k) != static_cast<int>(i)))
@@ -166,7 +166,7 @@ void launch(const TurnedAttention& p, cudaStream_t stream) {
   }
 }
 
-void run(const void* state_of_run, std::span<const KernelArgs> steps, uint32_t*, void*, void* stream) {
+void run(const void* state_of_run, std::span<const KernelArgs> steps, void*, void* stream) {
   const State& state = *static_cast<const State*>(state_of_run);
   const KernelArgs& args = steps[state.turners.count];
   const TensorType& y = args.out[0].type;

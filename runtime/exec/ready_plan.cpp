@@ -15,21 +15,13 @@ size_t num_faults(const Plan& plan) {
   return std::max<size_t>(static_cast<size_t>(count), 1);
 }
 
-constexpr size_t kCounterBytes = kRunCounters * sizeof(uint32_t);
-
-size_t counters_offset(const Plan& plan) {
-  const size_t faults_end = table_offsets(plan).back() + num_faults(plan) * sizeof(Fault);
-  return (faults_end + kCounterBytes - 1) / kCounterBytes * kCounterBytes;
-}
-
 }  // namespace
 
 ReadyPlan::ReadyPlan(std::shared_ptr<const Plan> of_plan, std::byte* arena, std::shared_ptr<void> device_memory)
     : plan(std::move(of_plan)),
       memory(std::move(device_memory)),
       operands(*plan, arena, static_cast<std::byte*>(memory.get())),
-      device_faults(reinterpret_cast<Fault*>(static_cast<std::byte*>(memory.get()) + table_offsets(*plan).back())),
-      counters(reinterpret_cast<uint32_t*>(static_cast<std::byte*>(memory.get()) + counters_offset(*plan))) {
+      device_faults(reinterpret_cast<Fault*>(static_cast<std::byte*>(memory.get()) + table_offsets(*plan).back())) {
   for (size_t i = 0; i < plan->steps.size(); ++i) {
     const bool faults = can_fault(plan->steps[i]);
     fault_slots.push_back(faults ? faulting.size() : 0);
@@ -47,12 +39,12 @@ ReadyPlan::ReadyPlan(std::shared_ptr<const Plan> of_plan, std::byte* arena, std:
 
 Result<std::unique_ptr<ReadyPlan>> ReadyPlan::make(std::shared_ptr<const Plan> plan, DeviceQueue& queue) {
   const std::vector<size_t> offsets = table_offsets(*plan);
-  const size_t bytes = counters_offset(*plan) + plan->runs.size() * kCounterBytes;
-  PLICA_TRY(std::shared_ptr<void> memory, queue.memory(bytes));
+  const size_t fault_bytes = num_faults(*plan) * sizeof(Fault);
+  PLICA_TRY(std::shared_ptr<void> memory, queue.memory(offsets.back() + fault_bytes));
   auto* const base = static_cast<std::byte*>(memory.get());
   for (size_t i = 0; i < plan->tables.size(); ++i)
     PLICA_CHECK(queue.copy(base + offsets[i], plan->tables[i]->data, num_bytes(plan->tables[i]->type)));
-  PLICA_CHECK(queue.clear(base + offsets.back(), bytes - offsets.back()));
+  PLICA_CHECK(queue.clear(base + offsets.back(), fault_bytes));
   return std::make_unique<ReadyPlan>(std::move(plan), queue.arena(), std::move(memory));
 }
 

@@ -25,8 +25,8 @@ struct CapturedPlan {
   std::vector<void*> copies;  // null where there is none
 };
 
-// A plan made ready for one session on a device with a queue: operands, tables, the places where kernels report faults, the
-// counters of its runs, and its graphs. Pinned memory is laid out as [faults, inputs, outputs].
+// A plan made ready for one session on a device with a queue: operands, tables, the places where kernels report faults, and its
+// graphs. Pinned memory is laid out as [faults, inputs, outputs].
 struct ReadyPlan {
   // Queues the upload of the tables.
   static Result<std::unique_ptr<ReadyPlan>> make(std::shared_ptr<const Plan> plan, DeviceQueue& queue);
@@ -37,10 +37,9 @@ struct ReadyPlan {
   Fault* device_fault(size_t step) const { return device_faults + fault_slots[step]; }
 
   std::shared_ptr<const Plan> plan;
-  std::shared_ptr<void> memory;  // of the device: tables, then faults, then counters
+  std::shared_ptr<void> memory;  // of the device: tables, then faults
   StepOperands operands;
   Fault* device_faults;
-  uint32_t* counters;                        // kRunCounters for each run
   std::vector<size_t> fault_slots;           // by step; steps that find no faults share slot 0
   std::vector<const Step*> faulting;         // by slot
   int last_faulting = -1;                    // the last step that can find one; -1: none

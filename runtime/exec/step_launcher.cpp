@@ -66,9 +66,7 @@ Status StepLauncher::enqueue_step(size_t i) const {
 Status StepLauncher::enqueue_run(const StepRun& run) const {
   std::vector<KernelArgs> steps;
   for (size_t i = run.first; i <= run.last(); ++i) steps.push_back(arguments_of(i));
-  const auto number = static_cast<size_t>(&run - ready_.plan->runs.data());
-  run.kernel->run(run.state.get(), steps, ready_.counters + number * kRunCounters,
-                  ready_.operands.in_arena(run.scratch_offset), queue_.stream());
+  run.kernel->run(run.state.get(), steps, ready_.operands.in_arena(run.scratch_offset), queue_.stream());
   Status status = queue_.launch_status("launching");
   if (status) return {};
   return std::move(status).context(

@@ -65,7 +65,7 @@ Result<KernelState> plan_late(std::span<const RunStep> steps) {
   return KernelState(std::move(run));
 }
 
-void run_late(const void* state, std::span<const KernelArgs> steps, uint32_t*, void*, void*) {
+void run_late(const void* state, std::span<const KernelArgs> steps, void*, void*) {
   const auto& run = *static_cast<const LateRun*>(state);
   for (size_t i : run.order) run.members[i].kernel->run(run.members[i].attrs.get(), steps[i]);
 }
