@@ -19,7 +19,7 @@ const char* tiles_decline(const ops::Attention& op, const Case& c) {
   const bool is_half = c.in[kQ].type->dtype == DType::kBF16 || c.in[kQ].type->dtype == DType::kF16;
   const bool adds_mask = c.has(kMask) && c.in[kMask].type->dtype != DType::kBool;
   if (c.precision == Precision::kFile && is_half && c.has(kBias) && adds_mask)  // T5, whose scores are not scaled
-    return "a file of 16 bits adds a bias and a mask: weights are not rounded to 16 bits unless asked for";
+    return "a file of 16 bits adds a bias and a mask: its weights stay in fp32 without --precision bf16 or fp16";
   return nullptr;
 }
 

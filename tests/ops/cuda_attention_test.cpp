@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -274,6 +275,25 @@ TEST_F(CudaAttention, SizesOfNothing) {
   add("no heads", {}, {{{0, 3, 8}}, {{0, 3, 8}}, {{0, 3, 8}}});
   add("no columns", {}, {{{2, 3, 8}}, {{2, 3, 8}}, {{2, 3, 0}}});
   add("no width", {}, {{{2, 3, 0}}, {{2, 3, 0}}, {{2, 3, 8}}});
+}
+
+// Rounded to 16 bits, weights beside scores that are not scaled may be off by more than a file's own arithmetic.
+TEST(CudaAttentionOfFiles, ABiasAndAnAddedMaskKeepTheirWeights) {
+  const Kernels all = kernels(attention_op, Device::kCuda);
+  if (all.empty()) GTEST_SKIP() << "a build without CUDA";
+  const ops::Attention op;
+  const TensorType q{DType::kBF16, {2, 4, 70, 32}, {}}, bias{DType::kBF16, {4, 70, 70}, {}},
+      mask{DType::kBF16, {2, 1, 1, 70}, {}};
+  std::vector<Operand> in(7);
+  const TensorType* const types[] = {&q, &q, &q, &bias, &mask};
+  for (size_t i = 0; i < std::size(types); ++i) in[i].type = types[i];
+  const auto first_taking = [&](Precision precision) {
+    const Case c{in, std::span(in).first(1), {Device::kCuda, 1, 80, size_t{160} << 10}, precision};
+    const auto takes = [&](const Kernel& kernel) { return kernel.declines(&op, c) == nullptr; };
+    return std::ranges::find_if(all, takes)->name;
+  };
+  EXPECT_EQ(first_taking(Precision::kFile), "row");
+  EXPECT_EQ(first_taking(Precision::kBf16), "mma");
 }
 
 }  // namespace
