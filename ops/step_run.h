@@ -4,6 +4,12 @@
 
 namespace plica {
 
+// A part of memory that steps outside a run read: all of a result that is an output.
+struct OutsideRead {
+  const TensorType* type = nullptr;  // with strides
+  int64_t offset_bytes = 0;          // where in the memory element (0, ..., 0) lies
+};
+
 // One of several neighbouring steps of a plan, as a run kernel sees it at plan time. Its pointers hold for as long as the plan
 // is made, `kernel` for ever.
 struct RunStep {
@@ -14,8 +20,23 @@ struct RunStep {
   // a constant. And where in it element (0, ..., 0) lies.
   std::vector<int> in, out;
   std::vector<int64_t> in_offset_bytes, out_offset_bytes;
-  std::vector<bool> inner;         // by result: neither read outside the run nor an output
-  const Kernel* kernel = nullptr;  // that the step has alone
+  std::vector<bool> inner;                        // by result: neither read outside the run nor an output
+  std::vector<std::vector<OutsideRead>> outside;  // by result: what of its memory is read outside the run
+  const Kernel* kernel = nullptr;                 // that the step has alone
+};
+
+// What a run kernel makes at plan time.
+struct RunParts {
+  KernelState state;
+  std::vector<ConstantPtr> constants;  // of the store; each launch is given them where the plan's device has them
+};
+
+struct RunArgs {
+  std::span<const KernelArgs> steps;  // each step's arguments are those of its own kernel, its state and scratch too
+  std::span<const TensorView> constants;
+  const void* state = nullptr;
+  void* scratch = nullptr;
+  void* stream = nullptr;
 };
 
 // One implementation of several neighbouring steps in one launch, in place of a kernel for each.
@@ -26,10 +47,9 @@ struct RunKernel {
   // How many of these steps, from the first on, become one launch; 0: none, or it does not pay. It is asked again with the steps
   // that it took, as `inner` depends on them.
   size_t (*takes)(std::span<const RunStep> steps) = nullptr;
-  size_t (*scratch_bytes)(std::span<const RunStep> steps) = nullptr;         // null: none
-  Result<KernelState> (*prepare)(std::span<const RunStep> steps) = nullptr;  // null: no state
-  // Enqueues; never allocates, never syncs. Each step's arguments are those of its own kernel, its state and scratch too.
-  void (*run)(const void* state, std::span<const KernelArgs> steps, void* scratch, void* stream) = nullptr;
+  size_t (*scratch_bytes)(std::span<const RunStep> steps) = nullptr;                                // null: none
+  Result<RunParts> (*prepare)(std::span<const RunStep> steps, ConstantStore& constants) = nullptr;  // null: nothing
+  void (*run)(const RunArgs& args) = nullptr;  // enqueues; never allocates, never syncs
 };
 
 // A run may do parts of a step up to so many steps behind the step's place: memory is kept for as long.

@@ -115,13 +115,13 @@ struct State {
   bool constant_angles = true;
 };
 
-Result<KernelState> prepare(std::span<const RunStep> steps) {
+Result<RunParts> prepare(std::span<const RunStep> steps, ConstantStore&) {
   State state;
   find_turners(steps, state.turners);
   state.op = *static_cast<const ops::Attention*>(steps[state.turners.count].attrs);
   for (size_t i = 0; i < state.turners.count; ++i)
     for (size_t angle : {1, 2}) state.constant_angles &= steps[i].c.in[angle].constant != nullptr;
-  return KernelState(std::make_shared<const State>(state));
+  return RunParts{std::make_shared<const State>(state), {}};
 }
 
 TurnedHeads heads_of(const TensorView& view, int64_t offset = 0) {
@@ -166,8 +166,9 @@ void launch(const TurnedAttention& p, cudaStream_t stream) {
   }
 }
 
-void run(const void* state_of_run, std::span<const KernelArgs> steps, void*, void* stream) {
-  const State& state = *static_cast<const State*>(state_of_run);
+void run(const RunArgs& run) {
+  const State& state = *static_cast<const State*>(run.state);
+  const std::span<const KernelArgs> steps = run.steps;
   const KernelArgs& args = steps[state.turners.count];
   const TensorType& y = args.out[0].type;
   TurnedAttention p;
@@ -191,8 +192,8 @@ void run(const void* state_of_run, std::span<const KernelArgs> steps, void*, voi
     set_turned(args.in[1], steps[static_cast<size_t>(state.turners.k)], state.turners.k_start, p.k, p.k_cos, p.k_sin);
   if (args.has(3)) p.added[0] = term_of(args.in[3]);
   if (args.has(4)) (args.in[4].type.dtype == DType::kBool ? p.mask : p.added[1]) = term_of(args.in[4]);
-  y.dtype == DType::kF16 ? launch<F16>(p, static_cast<cudaStream_t>(stream))
-                         : launch<BF16>(p, static_cast<cudaStream_t>(stream));
+  y.dtype == DType::kF16 ? launch<F16>(p, static_cast<cudaStream_t>(run.stream))
+                         : launch<BF16>(p, static_cast<cudaStream_t>(run.stream));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ Result<std::shared_ptr<Plan>> plan_graph(Graph graph, const PlanOptions& options
 
   auto plan = std::make_shared<Plan>();
   if (may_have_runs(options) && !save_memory) {
-    PLICA_TRY(plan->runs, join_steps(draft, options));
+    PLICA_TRY(plan->runs, join_steps(draft, options, constants));
   }
   for (ValueId id : graph.inputs()) plan->inputs.push_back(graph.type(id));
   for (size_t i = 0; i < graph.outputs().size(); ++i) {

@@ -53,6 +53,7 @@ struct StepRun {
   const RunKernel* kernel = nullptr;
   size_t first = 0, count = 0;  // steps
   KernelState state;
+  std::vector<Place> constants;  // what it reads besides the operands of its steps
   int64_t scratch_offset = 0;
   size_t scratch_bytes = 0;
 

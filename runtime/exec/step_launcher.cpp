@@ -66,7 +66,8 @@ Status StepLauncher::enqueue_step(size_t i) const {
 Status StepLauncher::enqueue_run(const StepRun& run) const {
   std::vector<KernelArgs> steps;
   for (size_t i = run.first; i <= run.last(); ++i) steps.push_back(arguments_of(i));
-  run.kernel->run(run.state.get(), steps, ready_.operands.in_arena(run.scratch_offset), queue_.stream());
+  run.kernel->run({steps, ready_.operands.constants_of(run), run.state.get(),
+                   ready_.operands.in_arena(run.scratch_offset), queue_.stream()});
   Status status = queue_.launch_status("launching");
   if (status) return {};
   return std::move(status).context(

@@ -15,6 +15,10 @@ StepOperands::StepOperands(const Plan& plan, std::byte* arena, std::byte* tables
     for (const Place& place : step.out) add_operand(place, tables, offsets);
     calls_.push_back({&step, in, out, arena_ + step.scratch_offset});
   }
+  for (const StepRun& run : plan.runs) {
+    run_constants_.push_back(operands_.size());
+    for (const Place& place : run.constants) add_operand(place, tables, offsets);
+  }
   for (size_t i = 0; i < outputs_.size(); ++i) bind_output(i, nullptr);
 }
 
@@ -54,6 +58,11 @@ void StepOperands::fill(size_t step, KernelArgs& args) const {
   args.out = {operands_.data() + call.out, call.step->out.size()};
   args.scratch = call.scratch;
   args.state = call.step->state.get();
+}
+
+std::span<const TensorView> StepOperands::constants_of(const StepRun& run) const {
+  const auto index = static_cast<size_t>(&run - plan_.runs.data());
+  return {operands_.data() + run_constants_[index], run.constants.size()};
 }
 
 }  // namespace plica

@@ -22,6 +22,9 @@ class StepOperands {
   // Sets the operands, the scratch and the state of a step. Allocates nothing.
   void fill(size_t step, KernelArgs& args) const;
 
+  // What a run of the plan reads besides the operands of its steps.
+  std::span<const TensorView> constants_of(const StepRun& run) const;
+
   void* in_arena(int64_t offset) const { return arena_ + offset; }
 
  private:
@@ -47,6 +50,7 @@ class StepOperands {
   std::byte* arena_;
   std::vector<TensorView> operands_;
   std::vector<Call> calls_;
+  std::vector<size_t> run_constants_;  // by run: the first in operands_
   std::vector<Port> inputs_, outputs_;
 };
 

@@ -17,7 +17,8 @@ bool is_buffer(const Place& place) { return place.kind != Kind::kAbsent && place
 // The steps of a draft as run kernels see them; it outlives them.
 class OfferedSteps {
  public:
-  OfferedSteps(const Draft& draft, const PlanOptions& options) : draft_(draft), num_reads_(draft.buffers.size(), 0) {
+  OfferedSteps(const Draft& draft, const PlanOptions& options)
+      : draft_(draft), num_reads_(draft.buffers.size(), 0), reads_(draft.buffers.size()) {
     operands_.reserve(2 * draft.steps.size());
     for (const Step& step : draft.steps) {
       RunStep seen;
@@ -30,7 +31,11 @@ class OfferedSteps {
       for (const Place& place : step.in) seen.in_offset_bytes.push_back(place.offset_bytes);
       for (const Place& place : step.out) seen.out_offset_bytes.push_back(place.offset_bytes);
       seen.inner.resize(step.out.size());
-      for (int id : seen.in) count_read(id, num_reads_);
+      for (size_t i = 0; i < seen.in.size(); ++i) {
+        count_read(seen.in[i], num_reads_);
+        if (seen.in[i] >= 0) reads_[static_cast<size_t>(seen.in[i])].push_back({steps_.size(), &step.in[i]});
+      }
+      seen.outside.resize(step.out.size());
       steps_.push_back(std::move(seen));
     }
   }
@@ -49,11 +54,26 @@ class OfferedSteps {
       for (size_t i = 0; i < step.out.size(); ++i) {
         const auto at = static_cast<size_t>(step.out[i]);
         step.inner[i] = draft_.buffers[at].kind == Kind::kArena && reads_inside[at] == num_reads_[at];
+        if (!step.inner[i]) step.outside[i] = read_outside(at, ids, {step.c.out[i].type, step.out_offset_bytes[i]});
       }
     return run;
   }
 
  private:
+  struct Read {
+    size_t step;
+    const Place* place;
+  };
+
+  std::vector<OutsideRead> read_outside(size_t buffer, std::span<const size_t> ids, const OutsideRead& whole) const {
+    std::vector<OutsideRead> outside;
+    if (draft_.buffers[buffer].kind != Kind::kArena) outside.push_back(whole);
+    for (const Read& read : reads_[buffer])
+      if (std::find(ids.begin(), ids.end(), read.step) == ids.end())
+        outside.push_back({&read.place->type, read.place->offset_bytes});
+    return outside;
+  }
+
   std::span<const Operand> add_operands(const std::vector<Place>& places, const PlanOptions& options) {
     std::vector<Operand>& operands = operands_.emplace_back();
     for (const Place& place : places) operands.push_back(operand_at(place, draft_.buffers, options.context == nullptr));
@@ -73,7 +93,8 @@ class OfferedSteps {
   const Draft& draft_;
   std::vector<std::vector<Operand>> operands_;
   std::vector<RunStep> steps_;
-  std::vector<int> num_reads_;  // by buffer
+  std::vector<int> num_reads_;            // by buffer
+  std::vector<std::vector<Read>> reads_;  // by buffer
 };
 
 // Steps that a kernel knows, one behind the other but for those that need nothing of them.
@@ -163,8 +184,13 @@ class OutputMemory {
 
 class Joiner {
  public:
-  Joiner(Draft& draft, const PlanOptions& options)
-      : draft_(draft), options_(options), offered_(draft, options), outputs_(draft), order_(draft.steps.size()) {
+  Joiner(Draft& draft, const PlanOptions& options, ConstantStore& constants)
+      : draft_(draft),
+        options_(options),
+        constants_(constants),
+        offered_(draft, options),
+        outputs_(draft),
+        order_(draft.steps.size()) {
     std::iota(order_.begin(), order_.end(), size_t{0});
     for (size_t id = 0; id < order_.size(); ++id) may_join_.push_back(may_join(id));
     is_joined_.resize(draft.steps.size(), false);
@@ -288,7 +314,11 @@ class Joiner {
     if (kernel.scratch_bytes != nullptr) run.scratch_bytes = kernel.scratch_bytes(steps);
     if (kernel.prepare != nullptr) {
       const Step &first = draft_.steps[ids.front()], &last = draft_.steps[ids.back()];
-      PLICA_TRY(run.state, kernel.prepare(steps).context("planning " + describe_run(kernel, first, last)));
+      PLICA_TRY(RunParts parts,
+                kernel.prepare(steps, constants_).context("planning " + describe_run(kernel, first, last)));
+      run.state = std::move(parts.state);
+      for (const ConstantPtr& constant : parts.constants)
+        run.constants.push_back({Kind::kConstant, 0, 0, constant, constant->type, nullptr});
     }
     for (size_t id : ids) is_joined_[id] = true;
     runs_.push_back(std::move(run));
@@ -297,6 +327,7 @@ class Joiner {
 
   Draft& draft_;
   const PlanOptions& options_;
+  ConstantStore& constants_;
   OfferedSteps offered_;
   OutputMemory outputs_;
   Ids order_;
@@ -306,10 +337,10 @@ class Joiner {
 
 }  // namespace
 
-Result<std::vector<StepRun>> join_steps(Draft& draft, const PlanOptions& options) {
+Result<std::vector<StepRun>> join_steps(Draft& draft, const PlanOptions& options, ConstantStore& constants) {
   const std::span<const RunKernel> all[] = {options.run_kernels, run_kernels(options.device.device)};
   if (all[0].empty() && all[1].empty()) return std::vector<StepRun>();
-  Joiner joiner(draft, options);
+  Joiner joiner(draft, options, constants);
   for (const std::span<const RunKernel> kernels : all)
     for (const RunKernel& kernel : kernels) PLICA_CHECK(joiner.join(kernel));
   return joiner.finish();

@@ -53,7 +53,7 @@ size_t most_late(std::span<const RunStep> steps, size_t i) {
   return late;
 }
 
-Result<KernelState> plan_late(std::span<const RunStep> steps) {
+Result<RunParts> plan_late(std::span<const RunStep> steps, ConstantStore&) {
   auto run = std::make_shared<LateRun>();
   for (const RunStep& step : steps) run->members.push_back({step.kernel, step.op->attrs->clone(step.attrs)});
   for (size_t i = 0; i < steps.size();) {
@@ -62,12 +62,12 @@ Result<KernelState> plan_late(std::span<const RunStep> steps) {
     run->order.push_back(i);
     i += late + 1;
   }
-  return KernelState(std::move(run));
+  return RunParts{std::move(run), {}};
 }
 
-void run_late(const void* state, std::span<const KernelArgs> steps, void*, void*) {
-  const auto& run = *static_cast<const LateRun*>(state);
-  for (size_t i : run.order) run.members[i].kernel->run(run.members[i].attrs.get(), steps[i]);
+void run_late(const RunArgs& args) {
+  const auto& run = *static_cast<const LateRun*>(args.state);
+  for (size_t i : run.order) run.members[i].kernel->run(run.members[i].attrs.get(), args.steps[i]);
 }
 
 constexpr RunKernel kLate{.name = "late",

@@ -28,20 +28,28 @@ size_t takes_two_or_more(std::span<const RunStep> steps) { return steps.size() <
 size_t takes_pairs(std::span<const RunStep> steps) { return steps.size() < 2 ? 0 : 2; }
 size_t some_scratch(std::span<const RunStep> steps) { return 1000 * steps.size(); }
 
-Result<KernelState> keep_members(std::span<const RunStep> steps) {
+Result<RunParts> keep_members(std::span<const RunStep> steps, ConstantStore& constants) {
   std::vector<Member> members;
   for (const RunStep& step : steps) members.push_back({step.kernel, step.op->attrs->clone(step.attrs)});
-  return KernelState(std::make_shared<const std::vector<Member>>(std::move(members)));
+  const auto make = []() -> Result<ConstantPtr> {
+    PLICA_TRY(Tensor pair, Tensor::zeros(DType::kF32, {2}));
+    return make_constant(std::move(pair), "Pair()");
+  };
+  PLICA_TRY(ConstantPtr pair, constants.get("Pair()", make));
+  return RunParts{std::make_shared<const std::vector<Member>>(std::move(members)), {std::move(pair)}};
 }
 
-void launch_members(const void* state, std::span<const KernelArgs> steps, void* scratch, void* stream) {
-  const auto& members = *static_cast<const std::vector<Member>*>(state);
+void launch_members(const RunArgs& args) {
+  const auto& members = *static_cast<const std::vector<Member>*>(args.state);
   ++num_launches;
-  EXPECT_EQ(members.size(), steps.size());
-  EXPECT_NE(scratch, nullptr);
-  for (size_t i = 0; i < steps.size(); ++i) {
-    EXPECT_EQ(steps[i].stream, stream);
-    members[i].kernel->run(members[i].attrs.get(), steps[i]);
+  EXPECT_EQ(members.size(), args.steps.size());
+  EXPECT_NE(args.scratch, nullptr);
+  ASSERT_THAT(args.constants, SizeIs(1));
+  EXPECT_EQ(args.constants[0].type, (TensorType{DType::kF32, {2}, {}}));
+  EXPECT_NE(args.constants[0].data, nullptr);
+  for (size_t i = 0; i < args.steps.size(); ++i) {
+    EXPECT_EQ(args.steps[i].stream, args.stream);
+    members[i].kernel->run(members[i].attrs.get(), args.steps[i]);
   }
 }
 

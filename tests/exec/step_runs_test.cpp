@@ -47,7 +47,7 @@ class StepRunsTest : public testing::Test {
   std::string joined(size_t (*takes)(std::span<const RunStep>) = takes_two_or_more) {
     const RunKernel kernel{.name = "chain", .knows = knows_softmax, .takes = takes};
     options_.run_kernels = {&kernel, 1};
-    auto runs = join_steps(draft_, options_);
+    auto runs = join_steps(draft_, options_, constants_);
     EXPECT_TRUE(runs) << to_string(runs.error());
     std::string text;
     auto run = runs->begin();
@@ -64,6 +64,7 @@ class StepRunsTest : public testing::Test {
 
   Draft draft_;
   PlanOptions options_;
+  ConstantStore constants_;
 };
 
 TEST_F(StepRunsTest, WhatNeedsNothingOfARunIsMovedAheadOfIt) {
@@ -184,7 +185,7 @@ TEST_F(StepRunsTest, ALaterKernelTakesWhatIsLeft) {
       {.name = "norms", .knows = [](const RunStep& s) { return s.op == &layer_norm_op; }, .takes = takes_two_or_more},
       {.name = "all", .knows = [](const RunStep&) { return true; }, .takes = takes_two_or_more}};
   options_.run_kernels = kernels;
-  const auto runs = join_steps(draft_, options_);
+  const auto runs = join_steps(draft_, options_, constants_);
   ASSERT_TRUE(runs);
   ASSERT_EQ(runs->size(), 2u);
   EXPECT_EQ((*runs)[0].kernel->name, "all");
@@ -252,24 +253,39 @@ TEST_F(StepRunsTest, AKernelIsAskedAgainWithWhatItTook) {
   EXPECT_EQ(joined(takes_a_chain), "s [t u] v w");
 }
 
+TEST_F(StepRunsTest, AKernelIsToldWhatIsReadOutside) {
+  softmax("s", "a", 'b');
+  softmax("t", "b", 'c');
+  add(layer_norm_op, "n", "b", 'd');
+  draft_.steps[2].in[0].offset_bytes = 32;
+  static bool is_told;
+  joined([](std::span<const RunStep> steps) -> size_t {
+    if (steps.size() < 2) return 0;
+    is_told = steps[0].outside[0].size() == 1 && steps[0].outside[0][0].offset_bytes == 32 && !steps[0].inner[0] &&
+              steps[1].outside[0].empty() && steps[1].inner[0];
+    return 2;
+  });
+  EXPECT_TRUE(is_told);
+}
+
 TEST_F(StepRunsTest, AnErrorNamesTheRun) {
   softmax("s", "a", 'b');
   softmax("t", "b", 'c');
   const RunKernel kernel{.name = "chain",
                          .knows = knows_softmax,
                          .takes = takes_two_or_more,
-                         .prepare = [](std::span<const RunStep>) -> Result<KernelState> {
+                         .prepare = [](std::span<const RunStep>, ConstantStore&) -> Result<RunParts> {
                            return Error(Code::kDeviceError, "no more of it");
                          }};
   options_.run_kernels = {&kernel, 1};
-  const auto runs = join_steps(draft_, options_);
+  const auto runs = join_steps(draft_, options_, constants_);
   ASSERT_FALSE(runs);
   EXPECT_THAT(to_string(runs.error()), testing::HasSubstr("planning chain from Softmax 's' to Softmax 't'"));
 }
 
 TEST_F(StepRunsTest, WithoutKernelsNothingIsDone) {
   softmax("s", "a", 'b');
-  EXPECT_THAT(*join_steps(draft_, {}), IsEmpty());
+  EXPECT_THAT(*join_steps(draft_, {}, constants_), IsEmpty());
   EXPECT_EQ(draft_.steps.size(), 1u);
 }
 
