@@ -31,6 +31,12 @@ bool cuts_norms(const PipelineOptions& options) {
   return options.device == Device::kCuda && is_strict;
 }
 
+// For kernels that norm what they multiply; weights are rounded to 16 bits behind it.
+bool folds_norms(const PipelineOptions& options) {
+  return options.device == Device::kCuda && options.compute_capability / 10 == 9 &&
+         (options.precision == Precision::kBf16 || options.precision == Precision::kF16);
+}
+
 constexpr Pass kPasses[] = {
     {"remove_dead", remove_dead},
     {"canonicalise", canonicalise},
@@ -53,6 +59,7 @@ constexpr Pass kPasses[] = {
     {"expand_scores", expand_scores, true},
     {"widen_half", widen_half, false, Device::kCpu},
     {"fold_weights", fold_weights},
+    {.name = "fold_norms", .run = fold_norms, .when = folds_norms},
     {"fuse_pointwise", fuse_pointwise},
     {"lower_pointwise", lower_pointwise, true},
     {"turn_weights", turn_weights, false, Device::kCuda, Precision::kTf32},

@@ -9,6 +9,7 @@ Result<int> canonicalise(Graph& graph, ConstantStore& constants);
 Result<int> cut_norms(Graph& graph, ConstantStore& constants);
 Result<int> drop_broadcasts(Graph& graph, ConstantStore& constants);
 Result<int> expand_scores(Graph& graph, ConstantStore& constants);
+Result<int> fold_norms(Graph& graph, ConstantStore& constants);
 Result<int> fold_weights(Graph& graph, ConstantStore& constants);
 Result<int> fuse_activation(Graph& graph, ConstantStore& constants);
 Result<int> fuse_attention(Graph& graph, ConstantStore& constants);
