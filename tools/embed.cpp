@@ -82,8 +82,8 @@ Result<EmbedderOptions> options_of(const EmbedArguments& arguments, const Common
 
 // The next records, as many as are planned and kept in memory together. Empty at the end of the file; `broken` is set where the
 // file cannot be read on, by a signal too.
-std::vector<QueuedRecord> read_window(FastaReader& reader, const Embedder& embedder, const EmbedArguments& arguments,
-                                      std::optional<Error>& broken) {
+std::vector<QueuedRecord> read_window(FastaReader& reader, const Embedder& embedder, const VectorWriter& writer,
+                                      const EmbedArguments& arguments, std::optional<Error>& broken) {
   constexpr size_t kRecords = 8192;
   const int64_t tokens = arguments.per_residue ? int64_t{1} << 16 : int64_t{1} << 21;
   const UnknownPolicy unknown = *parse_unknown_policy(arguments.unknown);
@@ -96,6 +96,8 @@ std::vector<QueuedRecord> read_window(FastaReader& reader, const Embedder& embed
     QueuedRecord record;
     if (item.error) {
       record.out.failed = item.error->what();
+    } else if (auto problem = writer.problem_of(item.record.id)) {
+      record.out.failed = std::move(problem);
     } else {
       record = embedder.queue(item.record.sequence, unknown);
     }
@@ -121,13 +123,18 @@ std::optional<int64_t> count_residues(const std::string& path, int stop) {
   return std::nullopt;
 }
 
+std::string shown(const std::string& id) {
+  constexpr size_t kMost = 100;
+  return id.size() <= kMost ? id : id.substr(0, kMost) + "...";
+}
+
 Status write_window(std::vector<QueuedRecord>& window, VectorWriter& writer) {
   constexpr int64_t kTold = 10;
   for (QueuedRecord& record : window) {
     if (!record.done && !record.out.failed) {
       record.out.failed = "stopped before its turn";
     } else if (record.out.failed && writer.num_failed() < kTold) {
-      spdlog::warn("line {}, record '{}': {}", record.out.line, record.out.id, *record.out.failed);
+      spdlog::warn("line {}, record '{}': {}", record.out.line, shown(record.out.id), *record.out.failed);
     } else if (record.out.failed && writer.num_failed() == kTold) {
       spdlog::warn("more records failed; failed.tsv lists them all");
     }
@@ -162,7 +169,7 @@ Result<int> embed(const EmbedArguments& arguments, const CommonOptions& common) 
   const auto tick = [&](int64_t records, int64_t residues) { progress.add(records, residues); };
   std::optional<Error> broken;
   while (!stop.requested() && !broken) {
-    auto window = read_window(reader, embedder, arguments, broken);
+    auto window = read_window(reader, embedder, writer, arguments, broken);
     if (window.empty()) break;
     PLICA_CHECK(embedder.run(window, stop.requested(), tick));
     for (const QueuedRecord& record : window) num_unknown += record.encoding.num_unknown;

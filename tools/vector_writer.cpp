@@ -58,6 +58,14 @@ Result<VectorWriter> VectorWriter::create(const WriterOptions& options) {
   return writer;
 }
 
+std::optional<std::string> VectorWriter::problem_of(const std::string& id) const {
+  constexpr size_t kMost = 65000;  // a zip archive's names are of 65535 bytes at most, what follows the id among them
+  const size_t num_bytes = npz_ ? array_name(id).size() : 0;
+  if (num_bytes <= kMost) return std::nullopt;
+  return "has an id of " + std::to_string(num_bytes) + " bytes; the name of an array in .npz has at most " +
+         std::to_string(kMost);
+}
+
 Status VectorWriter::add_arrays(const EmbeddedRecord& record) {
   const std::string name = array_name(record.id);
   const bool alone = options_.poolings.size() + (options_.per_residue ? 1 : 0) == 1;

@@ -34,6 +34,9 @@ class VectorWriter {
  public:
   static Result<VectorWriter> create(const WriterOptions& options);
 
+  // Why no vectors can be written under this id, or nothing.
+  std::optional<std::string> problem_of(const std::string& id) const;
+
   Status add(const EmbeddedRecord& record);
 
   // Where no record could be embedded only failed.tsv is written.

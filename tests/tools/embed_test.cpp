@@ -72,6 +72,16 @@ TEST_F(Embed, BadRecordsFailAndTheOthersAreDone) {
   EXPECT_EQ(read_npy(plica_ / "out.npy")->shape(), (Shape{2, 4}));
 }
 
+TEST_F(Embed, AnIdThatIsTooLongForAnArchiveFailsAlone) {
+  put_file(plica_ / "in.fasta", ">a\nMKT\n>" + std::string(70000, 'x') + "\nMK\n>b\nMK\n");
+  const auto ended = plica_("embed esm2.onnx in.fasta -o out.npz");
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.err,
+              HasSubstr("xxx...': has an id of 70000 bytes; the name of an array in .npz has at most 65000"));
+  EXPECT_EQ(read_npz(plica_ / "out.npz")->size(), 2u);
+  EXPECT_EQ(plica_("embed esm2.onnx in.fasta -o out.npy").code, 0);
+}
+
 TEST_F(Embed, KnownPositionsRefuseALongSequenceBeforeTheRun) {
   put_file(plica_ / "config.json", R"({"model_type": "bert", "max_position_embeddings": 40})");
   put_file(plica_ / "in.fasta", ">long\n" + std::string(39, 'A') + "\n>fits\n" + std::string(38, 'A') + "\n");
