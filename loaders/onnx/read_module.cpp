@@ -1,5 +1,8 @@
 #include <google/protobuf/arena.h>
 
+#include <span>
+#include <string_view>
+
 #include "loaders/onnx/constant_reader.h"
 #include "loaders/onnx/graph_reader.h"
 #include "loaders/onnx/module_bytes.h"
@@ -36,6 +39,24 @@ Status read_header(const proto::ModelProto& model, Module& module) {
                                 ", the newest that is known: its operators are taken as they are there");
   }
   for (const auto& entry : model.metadata_props()) module.metadata.emplace_back(entry.key(), entry.value());
+  return {};
+}
+
+// What a file is that begins as no model does.
+Status refuse_other_files(std::span<const std::byte> bytes) {
+  struct Kind {
+    std::string_view start, what;
+  };
+  constexpr Kind kKinds[] = {
+      {"version https://git-lfs", "a pointer of Git LFS; `git lfs pull` brings the model itself"},
+      {"\x1f\x8b", "compressed by gzip; gunzip it first"},
+      {"PK\x03\x04", "a zip archive, such as PyTorch saves; wanted a model exported to ONNX"},
+      {"\x89HDF", "an HDF5 file; wanted a model exported to ONNX"},
+      {"<", "a page of HTML or XML: a download that failed?"}};
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Kind& kind : kKinds)
+    if (text.starts_with(kind.start))
+      return Error(Code::kInvalidModel, "the file is no ONNX model: it is " + std::string(kind.what));
   return {};
 }
 
@@ -93,6 +114,7 @@ Result<Module> read_module(const FileBytes& file, const std::string& path, const
 Result<Module> read_module(const std::string& path, const ReadOptions& options) {
   auto module = [&]() -> Result<Module> {
     PLICA_TRY(const FileBytes file, FileBytes::open(path, options.map_files));
+    PLICA_CHECK(refuse_other_files(file.bytes()));
     return read_module(file, path, options);
   }();
   return std::move(module).context("reading model '" + path + "'");

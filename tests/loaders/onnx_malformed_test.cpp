@@ -56,6 +56,20 @@ TEST(OnnxMalformed, TruncatedFilesNameTheFileAndThePlace) {
   EXPECT_EQ(read_module(folder / "empty.onnx").error().code(), Code::kInvalidModel);
 }
 
+TEST(OnnxMalformed, FilesOfOtherKindsAreNamed) {
+  TempFolder folder;
+  for (const auto& [text, what] :
+       {std::pair{"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "a pointer of Git LFS; `git lfs pull`"},
+        std::pair{"\x1f\x8b\x08", "compressed by gzip"},
+        std::pair{"PK\x03\x04", "a zip archive, such as PyTorch saves"},
+        std::pair{"<!DOCTYPE html>", "a page of HTML or XML"}}) {
+    put_file(folder / "m.onnx", text);
+    const auto module = read_module(folder / "m.onnx");
+    ASSERT_FALSE(module);
+    EXPECT_THAT(module.error().what(), testing::HasSubstr("the file is no ONNX model: it is " + std::string(what)));
+  }
+}
+
 TEST(OnnxMalformed, FlippedBytes) {
   std::mt19937 random(7);
   const std::string bytes = rich_model().SerializeAsString();
