@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "loaders/array/npz.h"
 #include "plica/session.h"
@@ -35,7 +36,9 @@ Result<int> run_model(const RunArguments& arguments, const CommonOptions& common
   PLICA_TRY(NpzWriter writer, NpzWriter::create(arguments.output));
   PLICA_TRY(Session session, model.session());
   PLICA_TRY(const auto outputs, session.run(inputs));
+  std::set<std::string_view> names;  // a file may list an output twice
   for (const TensorInfo& info : model.outputs()) {
+    if (!names.insert(info.name).second) continue;
     const auto found = outputs.find(info.name);
     if (found == outputs.end()) return Error(Code::kInternal, "the run gave no output '" + info.name + "'");
     PLICA_CHECK(writer.add(info.name, found->second.view()));

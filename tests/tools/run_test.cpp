@@ -49,6 +49,15 @@ TEST_F(Run, GivesOutputsByName) {
   EXPECT_EQ((*arrays)[0].first, "last_hidden_state");
 }
 
+TEST_F(Run, AnOutputThatIsListedTwiceIsGivenOnce) {
+  auto model = language_model();
+  model.mutable_graph()->add_output()->CopyFrom(model.graph().output(0));
+  save(model, plica_ / "twice.onnx");
+  const auto ended = plica_("run twice.onnx --inputs in.npz -o out.npz");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(read_npz(plica_ / "out.npz")->size(), 1u);
+}
+
 TEST_F(Run, OutputThatDoesNotArriveIsAnError) {
   const auto ended = plica_("info m.onnx >/dev/full 2>.err; code=$?; : >.out; exit $code #");
   EXPECT_EQ(ended.code, 2);
