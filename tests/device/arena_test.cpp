@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -45,6 +46,16 @@ TEST(Arena, MoreThanTheMachineHasIsAnError) {
   EXPECT_THAT(status.error().what(),
               HasSubstr("the arena needs 9223372036854775807 bytes; the system gives no more than"));
   EXPECT_NE(arena.base(), nullptr);
+}
+
+// The system would give so many addresses, and kill the process that uses them.
+TEST(Arena, LittleMoreThanTheMemoryIsAnErrorToo) {
+  const size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  Arena arena;
+  const Status status = arena.grow(memory + 1);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), Code::kOutOfMemory);
+  EXPECT_EQ(arena.base(), nullptr);
 }
 
 // In a child, so that the limit binds nothing else.
