@@ -8,7 +8,7 @@ namespace {
 
 using Order = std::vector<size_t>;
 
-size_t round_up(size_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
+size_t round_up(size_t bytes) { return (bytes + kOffsetAlignment - 1) / kOffsetAlignment * kOffsetAlignment; }
 
 bool share_a_step(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 

@@ -15,13 +15,16 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<size_t> offsets;  // one a lifetime, multiples of kMemoryAlignment
+  std::vector<size_t> offsets;  // one a lifetime, multiples of kOffsetAlignment
   size_t arena_bytes = 0;
   size_t inner_bytes = 0;  // of the arena, where the caller brings all that is an edge
   size_t peak_bytes = 0;   // most bytes live at one step, each rounded up to the alignment: no plan needs less
 };
 
+// What kernels are promised of each tensor's memory. What a plan places itself begins a line of every cache (on an H200 of two lines that
+// it brings as one): rows that straddle lines would be read twice.
 constexpr size_t kMemoryAlignment = 64;
+constexpr size_t kOffsetAlignment = 256;
 
 // Offsets such that no two lifetimes that share a step share a byte. One of no bytes gets a valid offset too.
 // Greedy with best fit (Pisarchyk and Lee 2020, "Efficient memory management for deep neural net inference"), in several orders, the

@@ -125,7 +125,7 @@ TEST(MakePlan, LimitSaysWhatIsNeeded) {
       make_plan(graph_of("input x: f32 100\ny = Softmax(x)\noutput y\n"), {.memory_limit_bytes = 100}, constants);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), Code::kOutOfMemory);
-  EXPECT_THAT(plan.error().what(), HasSubstr("the arena needs 448 bytes, the memory limit is 100"));
+  EXPECT_THAT(plan.error().what(), HasSubstr("the arena needs 512 bytes, the memory limit is 100"));
 }
 
 // One random view operator with its value computed element by element.

@@ -10,7 +10,7 @@ namespace {
 void expect_valid(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan) {
   ASSERT_EQ(plan.offsets.size(), lifetimes.size());
   for (size_t i = 0; i < lifetimes.size(); ++i) {
-    EXPECT_EQ(plan.offsets[i] % kMemoryAlignment, 0u);
+    EXPECT_EQ(plan.offsets[i] % kOffsetAlignment, 0u);
     EXPECT_LE(plan.offsets[i] + lifetimes[i].bytes, plan.arena_bytes);
     for (size_t k = 0; k < i; ++k) {
       const bool same_time = lifetimes[i].first <= lifetimes[k].last && lifetimes[k].first <= lifetimes[i].last;
@@ -38,23 +38,23 @@ TEST(MemoryPlan, OneAfterTheOtherShareMemory) {
   const std::vector<Lifetime> lifetimes{{100, 0, 1}, {100, 2, 3}};
   const MemoryPlan plan = plan_memory(lifetimes);
   EXPECT_EQ(plan.offsets[0], plan.offsets[1]);
-  EXPECT_EQ(plan.arena_bytes, 128u);
+  EXPECT_EQ(plan.arena_bytes, kOffsetAlignment);
 }
 
 TEST(MemoryPlan, ZeroSizesGetAValidOffset) {
   const std::vector<Lifetime> lifetimes{{0, 0, 3}, {64, 0, 3}, {0, 1, 1}, {64, 1, 2}};
   const MemoryPlan plan = plan_memory(lifetimes);
   expect_valid(lifetimes, plan);
-  EXPECT_EQ(plan.arena_bytes, 128u);
+  EXPECT_EQ(plan.arena_bytes, 2 * kOffsetAlignment);
 }
 
 TEST(MemoryPlan, PrintsATableOfSteps) {
-  const std::vector<Lifetime> lifetimes{{128, 0, 1}, {64, 1, 2}};
+  const std::vector<Lifetime> lifetimes{{512, 0, 1}, {256, 1, 2}};
   EXPECT_EQ(to_text(lifetimes, plan_memory(lifetimes)),
-            "step 0: 128 bytes [0,128)\n"
-            "step 1: 192 bytes [0,128) [128,192)\n"
-            "step 2: 64 bytes [128,192)\n"
-            "usage 192 / 192 bytes = 100%\n");
+            "step 0: 512 bytes [0,512)\n"
+            "step 1: 768 bytes [0,512) [512,768)\n"
+            "step 2: 256 bytes [512,768)\n"
+            "usage 768 / 768 bytes = 100%\n");
 }
 
 TEST(MemoryPlan, RandomLifetimesNeverOverlap) {
@@ -129,21 +129,21 @@ TEST(MemoryPlan, SkipConnectionsAreCloseToTheirPeak) {
 }
 
 TEST(MemoryPlan, EdgesLieAboveAllElse) {
-  std::vector<Lifetime> lifetimes{{1024, 0, 9, true}, {128, 0, 3}, {128, 2, 9}, {512, 8, 9, true}};
+  std::vector<Lifetime> lifetimes{{4096, 0, 9, true}, {512, 0, 3}, {512, 2, 9}, {2048, 8, 9, true}};
   const MemoryPlan plan = plan_memory(lifetimes);
   expect_valid(lifetimes, plan);
-  EXPECT_EQ(plan.inner_bytes, 256u);
+  EXPECT_EQ(plan.inner_bytes, 1024u);
   EXPECT_EQ(plan.inner_bytes, inner_peak_bytes(lifetimes));
-  EXPECT_EQ(plan.arena_bytes, 256u + 1024 + 512);
+  EXPECT_EQ(plan.arena_bytes, 1024u + 4096 + 2048);
 }
 
 // They take gaps that the rest leaves.
 TEST(MemoryPlan, EdgesLieInGaps) {
-  const std::vector<Lifetime> lifetimes{{512, 0, 3}, {64, 4, 9}, {448, 5, 9, true}};
+  const std::vector<Lifetime> lifetimes{{2048, 0, 3}, {256, 4, 9}, {1792, 5, 9, true}};
   const MemoryPlan plan = plan_memory(lifetimes);
   expect_valid(lifetimes, plan);
-  EXPECT_EQ(plan.inner_bytes, 512u);
-  EXPECT_EQ(plan.arena_bytes, 512u);
+  EXPECT_EQ(plan.inner_bytes, 2048u);
+  EXPECT_EQ(plan.arena_bytes, 2048u);
 }
 
 }  // namespace

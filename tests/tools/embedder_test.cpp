@@ -53,12 +53,12 @@ TEST_F(EmbedderTest, ABatchOverTheMemoryLimitIsSplit) {
 }
 
 TEST_F(EmbedderTest, ARecordOverTheMemoryLimitFailsAlone) {
-  Embedder limited = embedder(11000);
-  auto queue = records(limited, {4, 37, 4, 5});
+  Embedder limited = embedder(24000);
+  auto queue = records(limited, {4, 137, 4, 5});
   ASSERT_TRUE(limited.run(queue, stop_, kNoTick));
   EXPECT_FALSE(queue[1].done);
   EXPECT_THAT(*queue[1].out.failed, HasSubstr("out of memory: the arena needs"));
-  EXPECT_THAT(*queue[1].out.failed, HasSubstr("the memory limit is 11000"));
+  EXPECT_THAT(*queue[1].out.failed, HasSubstr("the memory limit is 24000"));
   for (const size_t i : {0u, 2u, 3u}) EXPECT_TRUE(queue[i].done) << i;
 }
 
