@@ -1,5 +1,6 @@
 #include "ops/cuda/layout.cuh"
 #include "ops/cuda/product.h"
+#include "ops/cuda/product_clusters.h"
 #include "ops/cuda/product_fma.h"
 #include "ops/cuda/product_parts.h"
 #include "ops/cuda/product_split.h"
@@ -224,6 +225,11 @@ constexpr Kernel kKernels[] = {
      .declines = As<ops::MatMul>::fn<cuda::product_wgmma_declines>,
      .prepare = As<ops::MatMul>::fn<cuda::product_wgmma_prepare>,
      .run = As<ops::MatMul>::fn<cuda::run_product_wgmma>,
+     .in_place = 1u << 4},
+    {.name = "wgmma_clusters",
+     .declines = As<ops::MatMul>::fn<cuda::product_clusters_declines>,
+     .prepare = As<ops::MatMul>::fn<cuda::product_clusters_prepare>,
+     .run = As<ops::MatMul>::fn<cuda::run_product_clusters>,
      .in_place = 1u << 4},
     {.name = "wgmma_tiles",
      .declines = As<ops::MatMul>::fn<cuda::product_wgmma_tiles_declines>,

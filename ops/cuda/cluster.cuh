@@ -34,5 +34,15 @@ __device__ inline float4 read_cluster(uint32_t address, uint32_t rank) {
 #endif
   return v;
 }
+// Four floats to another block's shared memory, where `address` lies in this one's.
+__device__ inline void write_cluster(uint32_t address, uint32_t rank, const float4& v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; st.shared::cluster.v4.f32 [there], {%2, %3, %4, "
+      "%5};}" ::"r"(address),
+      "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+      : "memory");
+#endif
+}
 
 }  // namespace plica::cuda

@@ -11,16 +11,19 @@ __device__ inline uint32_t rank_in_cluster() {
   return rank;
 }
 
-// A box from (column, row) on, to the same place in each of the kRanks blocks; its bytes count towards the barrier of each.
+// A box from (column, row) on, to the same place in each of kRanks blocks, those of a cluster from `first` on; its bytes count towards the
+// barrier of each.
 template <int kRanks>
-__device__ void copy_box_to_all(void* to, const CUtensorMap& map, int column, int row, uint64_t* barrier) {
+__device__ void copy_box_to_all(void* to, const CUtensorMap& map, int column, int row, uint64_t* barrier,
+                                uint32_t first = 0) {
   if constexpr (kRanks == 1)
     copy_box(to, map, column, row, barrier);
   else
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
         "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(to)),
-        "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(static_cast<uint16_t>((1 << kRanks) - 1))
+        "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier)),
+        "h"(static_cast<uint16_t>(((1u << kRanks) - 1) << first))
         : "memory");
 }
 

@@ -9,7 +9,7 @@
 namespace plica {
 namespace {
 
-// Beyond the operator's table: what the kernel of many rows of 16-bit elements chooses by size. Blocks make 128 columns of one tile each,
+// Beyond the operator's table: what the kernels of 16-bit elements choose by size. Of many rows blocks make 128 columns of one tile each,
 // 160 of one tile each, or tile after tile.
 
 using ops::Activation;
@@ -77,6 +77,45 @@ TEST_P(CudaProductsOfManyRows, NothingFinite) {
   }
   check();
 }
+
+// What the kernel of few rows by a large matrix chooses by size: tiles that share a multiprocessor, have one each, or share the depth.
+class CudaProductsOfFewRows : public CudaProductsOfManyRows {};
+
+TEST_P(CudaProductsOfFewRows, TwoTilesAProcessor) {
+  add_sizes(Activation::kGelu, 128, 72, 4232);
+  add_sizes(Activation::kSilu, 113, 648, 4296);
+  check();
+}
+
+TEST_P(CudaProductsOfFewRows, ATileAProcessor) {
+  add_sizes(Activation::kSigmoid, 120, 8, 4096);
+  add_sizes(Activation::kNone, 112, 72, 1928);
+  add_sizes(Activation::kTanh, 127, 1176, 2568);
+  check();
+}
+
+TEST_P(CudaProductsOfFewRows, SharedDepth) {
+  add_sizes(Activation::kNone, 128, 776, 1288);
+  add_sizes(Activation::kNone, 117, 1000, 1288);
+  add_sizes(Activation::kGelu, 128, 2056, 640);
+  check();
+}
+
+TEST_P(CudaProductsOfFewRows, Operands) {
+  const OperandSpec none{.absent = true};
+  for (const int64_t columns : {int64_t{2560}, int64_t{4288}}) {
+    const OperandSpec b{.shape = {136, columns}, .constant = true}, bias{{columns}};
+    add("a residual", Activation::kGelu, {{{4, 30, 136}}, b, bias, none, {{4, 30, columns}}});
+    add("the same residual for all rows", Activation::kSilu, {{{120, 136}}, b, none, none, {{columns}}});
+    add("b is no constant", Activation::kTanh, {{{120, 136}}, {{136, columns}}, bias});
+  }
+  add("a residual of parts of a depth", Activation::kNone,
+      {{{2, 60, 1032}}, {.shape = {1032, 640}, .constant = true}, {{640}}, none, {{2, 60, 640}}});
+  check();
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, CudaProductsOfFewRows, testing::Values(DType::kF16, DType::kBF16),
+                         [](const auto& type) { return type.param == DType::kF16 ? "f16" : "bf16"; });
 
 INSTANTIATE_TEST_SUITE_P(Types, CudaProductsOfManyRows, testing::Values(DType::kF16, DType::kBF16),
                          [](const auto& type) { return type.param == DType::kF16 ? "f16" : "bf16"; });
