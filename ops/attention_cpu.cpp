@@ -66,16 +66,16 @@ class Row {
       scores[m] = score(at, m);
       max = std::fmax(max, scores[m]);
     }
+    const double origin = std::isinf(max) && max < 0 ? 0 : max;
     for (int64_t m = keys.begin; m < keys.end; ++m) {
-      scores[m] = std::exp(scores[m] - max);
+      scores[m] = std::exp(scores[m] - origin);
       sum += scores[m];
     }
-    const bool masked = std::isinf(max) && max < 0;
-    const bool zero = keys.begin >= keys.end || (masked && op_.zero_masked_rows);
+    const bool zero = has_zero_weights(sum);
     for (int64_t e = 0; e < width; ++e) {
       double value = 0;
-      for (int64_t m = keys.begin; m < keys.end && !zero; ++m)
-        value += scores[m] / sum * read<T>(args_.in[kV], at[kV] + m * steps_.v_row + e * steps_.v);
+      for (int64_t m = keys.begin; m < keys.end; ++m)
+        value += (zero ? 0 : scores[m] / sum) * read<T>(args_.in[kV], at[kV] + m * steps_.v_row + e * steps_.v);
       if (args_.has(kGate)) value /= 1 + std::exp(-read<T>(args_.in[kGate], at[kGate] + e * steps_.gate));
       write<T>(args_.out[0], at[6] + e * steps_.y, value);
     }
@@ -84,6 +84,11 @@ class Row {
   std::array<AxisStrides, 7> strides{};  // of q, k, v, bias, mask, gate, y along the rows of y
 
  private:
+  bool has_zero_weights(double sum) const {  // 0 where all scores are -inf, NaN where one is NaN or +inf
+    return op_.zero_rows != ops::ZeroRows::kNone &&
+           (sum == 0 || (op_.zero_rows == ops::ZeroRows::kUndefined && std::isnan(sum)));
+  }
+
   double score(const std::array<int64_t, 7>& at, int64_t m) const {
     const int64_t width = args_.in[kQ].type.shape.back();
     double dot = 0;

@@ -87,7 +87,8 @@ class Run {
     head_.width = args.in[kQ].type.shape.back();
     head_.value_width = args.in[kV].type.shape.back();
     head_.scale = static_cast<float>(op.scale);
-    head_.zero_masked_rows = op.zero_masked_rows;
+    head_.zeroes_masked = op.zero_rows != ops::ZeroRows::kNone;
+    head_.zeroes_nan = op.zero_rows == ops::ZeroRows::kUndefined;
     head_.q_stride = strides_[kQ][row];
     head_.k_stride = strides_[kK][row];
     head_.v_stride = strides_[kV][row];

@@ -215,27 +215,27 @@ constexpr Rule kRules[] = {
     {"attention_guarded",
      R"(w = Softmax(Scores(q, k, b?, m?) {scale=$s, fill=$f})
         y = MatMul(Where(IsNaN(w), 0, w), v))",
-     "y = Attention(q, k, v, b, m) {scale=$s, fill=$f, zero_masked_rows=true}"},
-    {"mask_of_keys", "y = Attention(q, k, v, b, _, g?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}",
-     "y = Attention(q, k, v, _, b, g) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}", b_repeats_rows},
+     "y = Attention(q, k, v, b, m) {scale=$s, fill=$f, zero_rows=undefined}"},
+    {"mask_of_keys", "y = Attention(q, k, v, b, _, g?) {scale=$s, fill=$f, zero_rows=$z, causal=$c}",
+     "y = Attention(q, k, v, _, b, g) {scale=$s, fill=$f, zero_rows=$z, causal=$c}", b_repeats_rows},
     {"sigmoid_before_transpose", "y = Transpose(Sigmoid(x)) {perm=$p}", "y = Sigmoid(Transpose(x) {perm=$p})",
      y_feeds_product},
     {"sigmoid_before_reshape", "y = Reshape(Sigmoid(x)) {shape=$p}", "y = Sigmoid(Reshape(x) {shape=$p})",
      y_feeds_product},
-    {"gate", "y = Mul(Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}, Sigmoid(g))",
-     "y = Attention(q, k, v, b, m, g) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}"},
+    {"gate", "y = Mul(Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_rows=$z, causal=$c}, Sigmoid(g))",
+     "y = Attention(q, k, v, b, m, g) {scale=$s, fill=$f, zero_rows=$z, causal=$c}"},
     {"gate_behind_transpose",
-     R"(o = Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+     R"(o = Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_rows=$z, causal=$c}
         y = Mul(Transpose(o) {perm=$p}, Sigmoid(g)))",
-     R"(o2 = Attention(q, k, v, b, m, Transpose(g) {perm=$inv}) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+     R"(o2 = Attention(q, k, v, b, m, Transpose(g) {perm=$inv}) {scale=$s, fill=$f, zero_rows=$z, causal=$c}
         y = Transpose(o2) {perm=$p})",
      gate_fits_transposed},
     {"gate_behind_merge",
-     R"(o = Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+     R"(o = Attention(q, k, v, b?, m?) {scale=$s, fill=$f, zero_rows=$z, causal=$c}
         t = Transpose(o) {perm=$p}
         y = Mul(Reshape(t) {shape=$to}, Sigmoid(g)))",
      R"(h = Transpose(Reshape(g) {shape=$split}) {perm=$inv}
-        o2 = Attention(q, k, v, b, m, h) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}
+        o2 = Attention(q, k, v, b, m, h) {scale=$s, fill=$f, zero_rows=$z, causal=$c}
         y = Reshape(Transpose(o2) {perm=$p}) {shape=$to})",
      gate_fits_merged},
 };

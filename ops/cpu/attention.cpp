@@ -198,6 +198,20 @@ void load_queries(const AttentionHead& h, int64_t first, int64_t count, float* H
   for (int64_t i = 0; i < h.width * kBlock; i += kLanes) hn::Store(hn::Mul(hn::Load(d, q + i), scale), d, q + i);
 }
 
+// What queries with weights of NaN get where those are to be zeros: zeros, NaN beside a value that is not finite.
+template <int kVectors>
+void zero_nan_rows(const AttentionHead& h, const BlockTerms& terms, const Running<kVectors>& running, Scratch& s) {
+  const D d;
+  for (int64_t e = 0; e < h.value_width; ++e) {
+    float product = 0;
+    for (int64_t key = terms.first_key; key < terms.last_key; ++key) product += 0 * h.v[key * h.v_stride + e];
+    for (int j = 0; j < kVectors; ++j) {
+      float* at = s.sums + (e * kVectors + j) * kLanes;
+      hn::BlendedStore(hn::Set(d, product), hn::IsNaN(running.sum[j]), d, at);
+    }
+  }
+}
+
 // Divides by the sums of weights and writes the rows.
 template <int kVectors>
 void store_rows(const AttentionHead& h, int64_t first, int64_t count, const Running<kVectors>& running, Scratch& s) {
@@ -205,7 +219,8 @@ void store_rows(const AttentionHead& h, int64_t first, int64_t count, const Runn
   constexpr int64_t kBlock = kVectors * kLanes;
   for (int j = 0; j < kVectors; ++j) {
     V inverse = hn::Div(hn::Set(d, 1.0f), running.sum[j]);
-    if (h.zero_masked_rows) inverse = hn::IfThenZeroElse(hn::Eq(running.sum[j], hn::Zero(d)), inverse);
+    if (h.zeroes_masked) inverse = hn::IfThenZeroElse(hn::Eq(running.sum[j], hn::Zero(d)), inverse);
+    if (h.zeroes_nan) inverse = hn::IfThenElse(hn::IsNaN(running.sum[j]), hn::Set(d, 1.0f), inverse);
     for (int64_t e = 0; e < h.value_width; ++e) {
       float* at = s.sums + e * kBlock + j * kLanes;
       hn::Store(hn::Mul(hn::Load(d, at), inverse), d, at);
@@ -251,6 +266,9 @@ void attend_vectors(const AttentionHead& h, int64_t first, const BlockTerms& ter
       e = add_values<4, kVectors>(v, h.v_stride, s.scores, last - key, e, h.value_width, rescale, s.sums);
     add_values<1, kVectors>(v, h.v_stride, s.scores, last - key, e, h.value_width, rescale, s.sums);
   }
+  bool has_nan = false;
+  for (int j = 0; j < kVectors && h.zeroes_nan; ++j) has_nan |= !hn::AllFalse(d, hn::IsNaN(running.sum[j]));
+  if (has_nan) zero_nan_rows<kVectors>(h, terms, running, s);
   store_rows<kVectors>(h, first, count, running, s);
 }
 

@@ -19,7 +19,8 @@ struct AttentionHead {
   int64_t q_stride = 0, k_stride = 0, v_stride = 0, y_stride = 0;
   MatrixRef gate = {};  // (num_queries, E), optional
   float scale = 1;
-  bool zero_masked_rows = false;                       // rows of scores that are all -inf give 0, not NaN
+  bool zeroes_masked = false;                          // weights of rows whose scores are all -inf are 0, not NaN
+  bool zeroes_nan = false;                             // and those of rows with scores of NaN or +inf
   const float *k_ahead = nullptr, *v_ahead = nullptr;  // another head's k and v, brought closer meanwhile; optional
 };
 

@@ -40,10 +40,38 @@ struct Values {
   int columns;
 
   // A value that is not finite; else zero.
-  __device__ float infinite(int key, int column) const {
-    const float value = column < columns ? widen(data[key * row + column * step]) : 0.0f;
-    return isfinite(value) ? 0.0f : value;
+  __device__ Wide<T> infinite(int key, int column) const {
+    const Wide<T> value = column < columns ? widen(data[key * row + column * step]) : Wide<T>{0};
+    return isfinite(value) ? Wide<T>{0} : value;
+  }
+
+  // Whether weights of zero for these keys give NaN.
+  __device__ bool spoil(int64_t begin, int64_t end, int column) const {
+    bool found = false;
+#pragma unroll 1
+    for (auto key = static_cast<int>(begin); key < end; ++key) found |= infinite(key, column) != 0;
+    return found;
   }
 };
+
+// Rows [begin, end) of a head, some of which were written as zeros because weights of zero take the place of NaN: NaN where a value that such a
+// row sees is not finite. A result that is zero sees no such value unless its weights are those. For `threads` threads, whole warps that
+// have written the rows. For the end of a kernel, where its code is in no other's way.
+template <class T>
+__device__ __forceinline__ void spoil_zeros(const Shape& shape, const Pointers& p, const int64_t* at, int64_t begin,
+                                            int64_t end, int thread, int threads) {
+  const Values<T> values{static_cast<const T*>(p.v) + at[kV], shape.row[kV], shape.step[kV],
+                         static_cast<int>(shape.value_width)};
+  __syncwarp();
+#pragma unroll 1
+  for (int64_t row = begin; row < min(end, shape.rows); ++row) {
+    const Range keys = visible(shape, p, row);
+#pragma unroll 1
+    for (int column = thread; column < values.columns; column += threads) {
+      T& y = static_cast<T*>(p.y)[at[kY] + row * shape.row[kY] + column * shape.step[kY]];
+      if (widen(y) == 0 && values.spoil(keys.begin, keys.end, column)) y = narrow<T>(Wide<T>(NAN));
+    }
+  }
+}
 
 }  // namespace plica::cuda::attention

@@ -238,11 +238,13 @@ __device__ __forceinline__ int column_of(int e, int c) {
   return (e / kInterleave) * 8 * kInterleave + (threadIdx.x % 4 * 2 + c) * kInterleave + e % kInterleave;
 }
 
-// A warp's rows of one head's y go to shared memory, and from there to their place, times their gates.
+// A warp's rows of one head's y go to shared memory, and from there to their place, times their gates. Whether some are zeros because
+// their weights were NaN.
 template <class C>
-__device__ __forceinline__ void keep_result(float* result, const float (&y)[C::kColumnTiles][4], const RowState& state,
+__device__ __forceinline__ bool keep_result(float* result, const float (&y)[C::kColumnTiles][4], const RowState& state,
                                             const Shape& shape, const bool (&empty)[2]) {
   const int lane = threadIdx.x % kWarp;
+  bool undefined = false;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     float sum = state.sums[2 * h];
@@ -250,13 +252,15 @@ __device__ __forceinline__ void keep_result(float* result, const float (&y)[C::k
       sum += __shfl_xor_sync(0xffffffffu, sum, 1);
       sum += __shfl_xor_sync(0xffffffffu, sum, 2);
     }
-    const Normal normal(shape, state.origins.at[h], sum, empty[h]);
+    const Normal normal(shape, sum, empty[h]);
+    undefined |= normal.undefined;
     float* row = result + (lane / 4 + 8 * h) * C::kResultStride;
 #pragma unroll
     for (int e = 0; e < C::kColumnTiles; ++e)
 #pragma unroll
       for (int c = 0; c < 2; ++c) row[column_of<C>(e, c)] = normal(y[e][2 * h + c]);
   }
+  return undefined;
 }
 
 template <class C>
@@ -429,11 +433,16 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   __syncthreads();
   float* const results = reinterpret_cast<float*>(shared) + warp * 16 * C::kResultStride;
   const bool empty[2] = {rows.begin[0] >= rows.end[0], rows.begin[1] >= rows.end[1]};
+  bool undefined = false;
 #pragma unroll
   for (int head = 0; head < C::kHeads; ++head)
-    keep_result<C>(results + head * C::kQueries * C::kResultStride, y[head], state[head], shape, empty);
+    undefined |= keep_result<C>(results + head * C::kQueries * C::kResultStride, y[head], state[head], shape, empty);
   __syncwarp();
   store_results(results, shape, p, launch, block, rows.warp_row);
+  if (!__any_sync(~0u, undefined)) return;
+#pragma unroll 1
+  for (int head = 0; head < block.num_heads; ++head)
+    spoil_zeros<T>(shape, p, block.at[head], rows.warp_row, rows.warp_row + 16, threadIdx.x % kWarp, kWarp);
 }
 
 template <class C>

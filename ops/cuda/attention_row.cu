@@ -1,4 +1,5 @@
 #include "ops/cuda/attention_kernels.h"
+#include "ops/cuda/attention_lacking.cuh"
 #include "ops/cuda/attention_shape.cuh"
 #include "ops/cuda/row.cuh"
 
@@ -95,18 +96,20 @@ __global__ void __launch_bounds__(kBlock) row(const __grid_constant__ Shape shap
     const W score = lane < num ? scores(base + lane) : W(-INFINITY);
     state.add(score, num, v + base * shape.row[kV], shape.row[kV], column);
   }
-  const bool masked = state.max == -INFINITY;
-  const bool zero = keys.begin >= keys.end || (masked && shape.zero_masked_rows);
+  const bool undefined = isnan(state.sum) && shape.zero_rows == ops::ZeroRows::kUndefined;
+  const bool zero = undefined || keys.begin >= keys.end;
+  if (state.sum == 0 && shape.zero_rows != ops::ZeroRows::kNone) state.sum = 1;  // y has sums of zeros
   T* y = static_cast<T*>(p.y) + at[kY] + l * shape.row[kY];
   const T* gate = row_of(p.gate, kGate);
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
     const int64_t e = first_column + c * kWarp + lane;
     if (e >= shape.value_width) continue;
-    W value = zero ? W{0} : masked ? W(NAN) : state.y[c] / state.sum;
+    W value = zero ? W{0} : state.y[c] / state.sum;
     if (gate != nullptr) value /= W{1} + exp(-widen(gate[e * shape.step[kGate]]));
     y[e * shape.step[kY]] = narrow<T>(value);
   }
+  if (undefined) spoil_zeros<T>(shape, p, at, l, l + 1, lane, kWarp);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ Shape shape_of(const ops::Attention& op, const KernelArgs& args) {
   shape.fill = nearest_float(op.fill);
   shape.wide_scale = op.scale;
   shape.wide_fill = op.fill;
-  shape.zero_masked_rows = op.zero_masked_rows;
+  shape.zero_rows = op.zero_rows;
   shape.causal = op.causal;
   if (args.has(kSegments)) {
     shape.num_segments = args.in[kSegments].type.shape[0] - 1;

@@ -24,7 +24,8 @@ struct Shape {
   int64_t step[kNumOperands] = {};                         // elements along the last axis
   float scale = 1, fill = 0;
   double wide_scale = 1, wide_fill = 0;  // for f64
-  bool zero_masked_rows = false, causal = false;
+  ops::ZeroRows zero_rows = ops::ZeroRows::kNone;
+  bool causal = false;
   MaskKind mask = MaskKind::kNone;
   bool mask_is_bias = false;  // a mask that is added and has rows, where there is no bias, takes its place
   int64_t num_segments = 0, segment_step = 1;

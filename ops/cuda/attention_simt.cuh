@@ -240,17 +240,20 @@ __device__ __forceinline__ void hide_outside(LaneScores<L>& s, const int2* range
   }
 }
 
-// A warp's rows of y go to where its queries were, and from there to their place, times their gates.
+// A warp's rows of y go to where its queries were, and from there to their place, times their gates. Whether some are zeros because
+// their weights were NaN.
 template <class L>
-__device__ __forceinline__ void store_results(float* results, const float (&y)[L::kLaneRows][L::kColumnGroups * 4],
+__device__ __forceinline__ bool store_results(float* results, const float (&y)[L::kLaneRows][L::kColumnGroups * 4],
                                               const SimtRows<L>& rows, const Output<float>& output, const Place& place,
                                               const int2* ranges, bool narrows, int warp_row) {
+  bool undefined = false;
 #pragma unroll
   for (int r = 0; r < L::kLaneRows; ++r) {
     const int row = place.down + r * L::kDown;
     const float sum = reduce_across(rows.sum[r], [](float a, float b) { return a + b; });
     const bool empty = narrows ? ranges[row].x >= ranges[row].y : output.shape.keys == 0;
-    const Normal normal(output.shape, rows.max[r], sum, empty);
+    const Normal normal(output.shape, sum, empty);
+    undefined |= normal.undefined;
 #pragma unroll
     for (int g = 0; g < L::kColumnGroups; ++g)
       *reinterpret_cast<float4*>(results + row * L::kStride + g * 16 + place.across * 4) = {
@@ -264,6 +267,7 @@ __device__ __forceinline__ void store_results(float* results, const float (&y)[L
     const auto values = *reinterpret_cast<const Pack<float, 4>*>(results + row * L::kStride + column);
     output.store(values.v, warp_row + row, column);
   }
+  return __any_sync(~0u, undefined);
 }
 
 // Weights of a warp's tile, where its lanes read each other's.
@@ -445,7 +449,8 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
   }
   const Output<float> output{shape, p.gate == nullptr ? nullptr : static_cast<const float*>(p.gate) + block.at[kGate],
                              static_cast<float*>(p.y) + block.at[kY], launch.gate_vectors, launch.y_vectors};
-  store_results<L>(mine, rows.y, rows.state, output, rows.place, rows.ranges, narrows, rows.warp_row);
+  if (store_results<L>(mine, rows.y, rows.state, output, rows.place, rows.ranges, narrows, rows.warp_row))
+    spoil_zeros<float>(shape, p, block.at, rows.warp_row, rows.warp_row + L::kRows, threadIdx.x % kWarp, kWarp);
 }
 
 // How a kernel whose blocks have `rows` queries is launched.

@@ -62,8 +62,10 @@ struct SplitSums {
     }
   }
 
-  // Writes the block's rows of y; `results` of a warp and the next are kWarpElements apart.
-  __device__ __forceinline__ void store(const float* results, const Output<float>& output, int first_row) const {
+  // Writes the block's rows of y; `results` of a warp and the next are kWarpElements apart. Whether this thread wrote zeros because weights
+  // were NaN.
+  __device__ __forceinline__ bool store(const float* results, const Output<float>& output, int first_row) const {
+    bool undefined = false;
 #pragma unroll 1
     for (int i = threadIdx.x; i < L::kRows * L::kWidth / 4; i += L::kThreads) {
       const int row = i / (L::kWidth / 4), column = i % (L::kWidth / 4) * 4;
@@ -82,13 +84,21 @@ struct SplitSums {
 #pragma unroll
         for (int c = 0; c < 4; ++c) values[c] = fmaf(part.v[c], factor, values[c]);
       }
-      const Normal normal(output.shape, largest, total, output.shape.keys == 0);
+      const Normal normal(output.shape, total, output.shape.keys == 0);
+      undefined |= normal.undefined;
 #pragma unroll
       for (float& value : values) value = normal(value);
       output.store(values, first_row + row, column);
     }
+    return undefined;
   }
 };
+
+// What follows the results of a block, apart from the kernel's own code, whose registers it would change.
+__device__ __noinline__ void spoil_block(const Shape& shape, const Pointers& p, const int64_t* at, int first_row,
+                                         int rows) {
+  spoil_zeros<float>(shape, p, at, first_row, first_row + rows, threadIdx.x, blockDim.x);
+}
 
 // Flash attention (Dao and others 2022) in fp32. All warps of a block have the same kRows queries, each every kWarps-th tile of kKeys keys,
 // and what it needs in shared memory of its own (SplitLanes::kSharedBytes in all): keys of the next tile come while values of
@@ -146,7 +156,9 @@ __global__ void __launch_bounds__(L::kThreads)
   __syncthreads();
   const Output<float> output{shape, p.gate == nullptr ? nullptr : static_cast<const float*>(p.gate) + at[kGate],
                              static_cast<float*>(p.y) + at[kY], launch.gate_vectors, launch.y_vectors};
-  sums.store(tiles, output, first_row);
+  const bool undefined = sums.store(tiles, output, first_row);
+  if (shape.zero_rows == ops::ZeroRows::kUndefined && __syncthreads_or(undefined))
+    spoil_block(shape, p, at, first_row, L::kRows);
 }
 
 }  // namespace plica::cuda::attention

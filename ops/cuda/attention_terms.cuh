@@ -2,6 +2,7 @@
 
 #include <cfloat>
 
+#include "ops/cuda/attention_lacking.cuh"
 #include "ops/cuda/attention_shape.cuh"
 #include "ops/cuda/element.cuh"
 
@@ -100,13 +101,16 @@ struct Output {
   }
 };
 
-// What sums over the keys of a row are multiplied by: 1 / sum; zero or NaN where all keys are masked.
+// What sums over the keys of a row are multiplied by: 1 / sum. Where all keys are masked those sums are zeros, or NaN, and stay so, or
+// become NaN.
 struct Normal {
   float factor;
-  bool zero;
+  bool undefined, zero;  // weights of NaN that are to be zeros; no sums count
 
-  __device__ Normal(const Shape& shape, float max, float sum, bool empty)
-      : factor(max == -INFINITY ? NAN : 1.0f / sum), zero(empty || (max == -INFINITY && shape.zero_masked_rows)) {}
+  __device__ Normal(const Shape& shape, float sum, bool empty)
+      : factor(1.0f / (sum == 0 && shape.zero_rows != ops::ZeroRows::kNone ? 1.0f : sum)),
+        undefined(isnan(sum) && shape.zero_rows == ops::ZeroRows::kUndefined),
+        zero(empty || undefined) {}
   __device__ float operator()(float sum) const { return zero ? 0.0f : sum * factor; }
 };
 

@@ -180,7 +180,7 @@ void run(const RunArgs& run) {
   p.batch = rank > 3 ? static_cast<int>(y.shape[0]) : 1;
   p.scale = static_cast<float>(state.op.scale);
   p.fill = static_cast<float>(state.op.fill);
-  p.zero_masked_rows = state.op.zero_masked_rows;
+  p.zero_rows = state.op.zero_rows;
   p.constant_angles = state.constant_angles;
   p.q = heads_of(args.in[0]);
   p.k = heads_of(args.in[1]);

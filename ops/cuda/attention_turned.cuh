@@ -1,6 +1,7 @@
 // Long because the steps of the kernel, which share the shape of its tile, stand together.
 #pragma once
 
+#include "ops/cuda/attention_lacking.cuh"
 #include "ops/cuda/attention_mma_modes.cuh"
 #include "ops/cuda/attention_terms.cuh"
 #include "ops/cuda/attention_turned.h"
@@ -238,11 +239,13 @@ __device__ __forceinline__ void keep_results(typename C::Results& results, const
   }
 }
 
-// The shares of keys together. Without any weight, as of rows whose scores are all -inf: NaN, or zeros.
+// The shares of keys together. Without any weight, as of rows whose scores are all -inf: NaN, or sums of zeros. Whether this thread
+// wrote zeros because weights were NaN.
 template <class C>
-__device__ __forceinline__ void write_results(const TurnedAttention& p, const typename C::Results& results, int batch,
+__device__ __forceinline__ bool write_results(const TurnedAttention& p, const typename C::Results& results, int batch,
                                               int head, int first_query) {
   using T = typename C::T;
+  bool any_undefined = false;
 #pragma unroll 2
   for (int i = threadIdx.x; i < C::kQueries * C::kWidth / 4; i += C::kThreads) {
     const int query = i / (C::kWidth / 4), column = i % (C::kWidth / 4) * 4, first = query / 16 * C::kShares,
@@ -251,8 +254,7 @@ __device__ __forceinline__ void write_results(const TurnedAttention& p, const ty
     float largest = -INFINITY, weight = 0, value[4] = {};
 #pragma unroll
     for (int share = 0; share < C::kShares; ++share) largest = fmaxf(largest, results.largest[first + share][row]);
-    const bool masked = largest == -INFINITY;
-    const float from = masked ? 0.0f : largest;
+    const float from = largest == -INFINITY ? 0.0f : largest;
 #pragma unroll
     for (int share = 0; share < C::kShares; ++share) {
       const float factor = exp2_approx((results.largest[first + share][row] - from) * kLog2E);
@@ -260,11 +262,31 @@ __device__ __forceinline__ void write_results(const TurnedAttention& p, const ty
       weight += factor * results.weight[first + share][row];
       value[0] += factor * sum.x, value[1] += factor * sum.y, value[2] += factor * sum.z, value[3] += factor * sum.w;
     }
+    const bool undefined = isnan(weight) && p.zero_rows == ops::ZeroRows::kUndefined;
+    any_undefined |= undefined;
+    if (weight == 0 && p.zero_rows != ops::ZeroRows::kNone) weight = 1;
 #pragma unroll
-    for (float& v : value) v = masked && p.zero_masked_rows ? 0.0f : v / weight;
+    for (float& v : value) v = undefined ? 0.0f : v / weight;
     T* to = static_cast<T*>(const_cast<void*>(p.y.data)) + batch * p.y.step[0] + head * p.y.step[1] +
             (first_query + query) * p.y.step[2] + column;
     *reinterpret_cast<Pack<T, 4>*>(to) = put_together<T, 4>(value);
+  }
+  return any_undefined;
+}
+
+// As attention::spoil_zeros, for a block's rows.
+template <class C>
+__device__ __forceinline__ void spoil_zeros(const TurnedAttention& p, int batch, int head, int first_query) {
+  using T = typename C::T;
+  const Values<T> values{static_cast<const T*>(p.v.data) + batch * p.v.step[0] + head * p.v.step[1], p.v.step[2], 1,
+                         C::kWidth};
+  T* y = static_cast<T*>(const_cast<void*>(p.y.data)) + batch * p.y.step[0] + head * p.y.step[1];
+#pragma unroll 1
+  for (int i = threadIdx.x; i < C::kQueries * C::kWidth; i += C::kThreads) {
+    const int row = first_query + i / C::kWidth, column = i % C::kWidth;
+    if (row >= p.rows) break;
+    T& result = y[row * p.y.step[2] + column];
+    if (widen(result) == 0 && values.spoil(0, p.keys, column)) result = narrow<T>(NAN);
   }
 }
 
@@ -303,7 +325,9 @@ __global__ void __launch_bounds__(C::kThreads) turned_attention_kernel(const __g
   __syncthreads();
   keep_results<C>(results, w);
   __syncthreads();
-  write_results<C>(p, results, batch, head, first_query);
+  const bool undefined = write_results<C>(p, results, batch, head, first_query);
+  if (p.zero_rows == ops::ZeroRows::kUndefined && __syncthreads_or(undefined))
+    spoil_zeros<C>(p, batch, head, first_query);
 }
 
 }  // namespace plica::cuda::attention

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "ops/attention.h"
 #include "ops/step_run.h"
 
 namespace plica::cuda::attention {
@@ -28,7 +29,7 @@ struct TurnedAttention {
   TurnedHeads q, k, v, y, q_cos, q_sin, k_cos, k_sin;
   std::array<TurnedTerm, 2> added;
   TurnedTerm mask;  // bool: where false the score is `fill`
-  bool zero_masked_rows = false;
+  ops::ZeroRows zero_rows = ops::ZeroRows::kNone;
   bool constant_angles = false;  // they may be read before earlier kernels are done
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/cuda/attention_fragments.cuh"
+#include "ops/cuda/attention_lacking.cuh"
 #include "ops/cuda/attention_weigh.cuh"
 #include "ops/cuda/attention_wgmma_bring.cuh"
 #include "ops/cuda/early_launch.cuh"
@@ -34,7 +35,8 @@ class Attender {
       wait_barrier(&shared_.item_full[items.slot], items.phase);
       const WgmmaItem<C>& item = shared_.items[items.slot];
       if (item.first_row < 0) return;
-      attend(item, items.slot, stages);
+      if (__any_sync(~0u, attend(item, items.slot, stages))) [[unlikely]]
+        spoil_results(item);
       fence_shared_for_products();
       arrive(&shared_.item_empty[items.slot]);
     }
@@ -70,7 +72,8 @@ class Attender {
     return item.at[operand] + (C::kHeads == 1 ? 0 : head() * maps_.next_head[operand]);
   }
 
-  __device__ __forceinline__ void attend(const WgmmaItem<C>& item, int slot, Turn<C::kStages>& stages) {
+  // Whether some of a lane's rows are zeros because their weights were NaN.
+  __device__ __forceinline__ bool attend(const WgmmaItem<C>& item, int slot, Turn<C::kStages>& stages) {
     const typename WgmmaItem<C>::Keys seen = keys_of(item);
     row_ = item.first_row + lane_row();
     queries_ = low(shared_.queries[slot], 0) + (rows() * C::kGroupRows * C::kRowBytes + head_bytes()) / 16;
@@ -82,7 +85,7 @@ class Attender {
     for (float& value : y) value = 0;
     if (seen.begin >= seen.end || item.first_row + rows() * C::kGroupRows >= shape_.rows) {
       pass(item.num_tiles, stages);
-      return store(y, sums, state, item, slot);
+      return store(y, sums, item, slot);
     }
     int first_key = C::kNarrows ? item.first_key : 0;
     start_scores(s, stages);
@@ -122,7 +125,7 @@ class Attender {
     wait_for_products<0>();
     pin(y), pin(sums);
     release_values(stages.before());
-    store(y, sums, state, item, slot);
+    return store(y, sums, item, slot);
   }
 
   // Tiles that none of the warpgroup's queries sees.
@@ -364,9 +367,9 @@ class Attender {
   }
 
   // Results go to where the queries were, and from there to their place.
-  __device__ __forceinline__ void store(const float (&y)[C::kWidth / 2], const float (&sums)[4], const Origins& state,
+  __device__ __forceinline__ bool store(const float (&y)[C::kWidth / 2], const float (&sums)[4],
                                         const WgmmaItem<C>& item, int slot) const {
-    const Normal normal[2] = {normal_of(0, sums, state, item), normal_of(1, sums, state, item)};
+    const Normal normal[2] = {normal_of(0, sums, item), normal_of(1, sums, item)};
     std::byte* results = shared_.queries[slot];
     const int first = rows() * C::kGroupRows + warp() * 16;
 #pragma unroll
@@ -397,11 +400,20 @@ class Attender {
       if (down < left && unit * 8 < shape_.value_width)
         *reinterpret_cast<uint4*>(to) =
             *reinterpret_cast<const uint4*>(results + C::template place<C::kRows>(down, head(), unit));
+    return normal[0].undefined || normal[1].undefined;
+  }
+
+  // The rows of a warp, some of which are zeros where weights were NaN.
+  __device__ __forceinline__ void spoil_results(const WgmmaItem<C>& item) const {
+    int64_t places[kNumOperands];
+    places[kV] = at(item, kV);
+    places[kY] = at(item, kY);
+    const int first_row = item.first_row + rows() * C::kGroupRows + warp() * 16;
+    spoil_zeros<T>(shape_, p_, places, first_row, first_row + 16, lane(), kWarp);
   }
 
   // What the sums of one of a lane's rows are multiplied by.
-  __device__ __forceinline__ Normal normal_of(int h, const float (&sums)[4], const Origins& state,
-                                              const WgmmaItem<C>& item) const {
+  __device__ __forceinline__ Normal normal_of(int h, const float (&sums)[4], const WgmmaItem<C>& item) const {
     float sum = sums[2 * h];
     if constexpr (!C::kSumsByProduct) {
       sum += sums[2 * h + 1];
@@ -409,7 +421,7 @@ class Attender {
       sum += __shfl_xor_sync(~0u, sum, 2);
     }
     const int2 keys = sees(item, h);
-    return Normal(shape_, state.at[h], sum, keys.x >= keys.y);
+    return Normal(shape_, sum, keys.x >= keys.y);
   }
 
   const Shape& shape_;

@@ -14,11 +14,11 @@ namespace {
 
 // Faults that change embeddings only a little: verify must see each.
 constexpr Rule kFaults[] = {
-    {"drop_scale", "y = Attention(q, k, v, b?, m?, g?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}",
-     "y = Attention(q, k, v, b, m, g) {fill=$f, zero_masked_rows=$z, causal=$c}",
+    {"drop_scale", "y = Attention(q, k, v, b?, m?, g?) {scale=$s, fill=$f, zero_rows=$z, causal=$c}",
+     "y = Attention(q, k, v, b, m, g) {fill=$f, zero_rows=$z, causal=$c}",
      [](Match& m) { return m.number("$s") != 1; }},
-    {"drop_mask", "y = Attention(q, k, v, b?, m?, g?) {scale=$s, fill=$f, zero_masked_rows=$z, causal=$c}",
-     "y = Attention(q, k, v, _, _, g) {scale=$s, zero_masked_rows=$z, causal=$c}",
+    {"drop_mask", "y = Attention(q, k, v, b?, m?, g?) {scale=$s, fill=$f, zero_rows=$z, causal=$c}",
+     "y = Attention(q, k, v, _, _, g) {scale=$s, zero_rows=$z, causal=$c}",
      [](Match& m) { return m.has("b") || m.has("m"); }},
 };
 

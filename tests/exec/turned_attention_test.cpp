@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "ops/step_run.h"
@@ -80,7 +82,7 @@ TEST(TurnedAttention, RowsWithoutKeysAreNaNOrZero) {
   if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
   for (const bool zeros : {false, true}) {
     std::string text = text_of({1, 2, 40, 32, true, ", _, seen"}, "bf16");
-    text.replace(text.find("fill=-10000"), 11, zeros ? "fill=-inf, zero_masked_rows=true" : "fill=-inf");
+    text.replace(text.find("fill=-10000"), 11, zeros ? "fill=-inf, zero_rows=masked" : "fill=-inf");
     text.replace(text.find("Less(-0.5, added)"), 17, "Less(5, added)");
     const auto plan = plan_of(graph_of(text));
     ASSERT_THAT(plan->runs, SizeIs(1)) << plan->to_text();
@@ -89,6 +91,31 @@ TEST(TurnedAttention, RowsWithoutKeysAreNaNOrZero) {
       EXPECT_THAT(found, testing::Each(0));
     else
       EXPECT_THAT(found, testing::Each(testing::IsNan()));
+  }
+}
+
+// Rows of which a score is NaN, values that are NaN: as in the steps alone.
+TEST(TurnedAttention, RowsOfNaNStaySoOrAreZeros) {
+  if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
+  for (const std::string rows : {"none", "masked", "undefined"}) {
+    std::string text = text_of({2, 2, 40, 32, true, ", bias"}, "bf16");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      text.replace(text.find(from), from.size(), to);
+    };
+    replace("Sin(Mul(bias0, 0.7))", "Sqrt(Add(Sin(Mul(bias0, 0.7)), 0.9993))");
+    replace("y = Attention(q, k, ", "y = Attention(q, k, Sqrt(Sub(1.41, ");
+    replace(", bias) {", ")), bias) {zero_rows=" + rows + ", ");
+    const auto plan = plan_of(graph_of(text)), alone = plan_of(graph_of(text), {.skip_passes = {"runs"}});
+    ASSERT_THAT(plan->runs, SizeIs(1)) << plan->to_text();
+    const std::vector<double> found = values_of(run_plan(*plan)[0]), wanted = values_of(run_plan(*alone)[0]);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(std::isnan(found[i]), std::isnan(wanted[i])) << rows << " " << i;
+      if (std::isnan(wanted[i])) continue;
+      ASSERT_NEAR(found[i], wanted[i], 0.03 * (1 + std::abs(wanted[i]))) << rows << " " << i;
+    }
+    EXPECT_EQ(std::ranges::count(found, 0) > 0, rows == "undefined");
+    EXPECT_GT(std::ranges::count_if(found, [](double x) { return std::isnan(x); }), 0);
+    EXPECT_GT(std::ranges::count_if(found, [](double x) { return x > 0; }), 0);
   }
 }
 

@@ -41,7 +41,7 @@ OpTable attention_cases() {
   const OperandSpec none{.absent = true};
   const ops::Attention op{.scale = 0.25}, filled{.scale = 0.25, .fill = -1e4}, causal{.scale = 0.5, .causal = true};
   const ops::Attention masked{.scale = 0.25, .fill = -INFINITY},
-      zeroed{.scale = 0.25, .fill = -INFINITY, .zero_masked_rows = true};
+      zeroed{.scale = 0.25, .fill = -INFINITY, .zero_rows = ops::ZeroRows::kMasked};
   const OperandSpec q = heads({2, 3, 9, 16}), k = heads({2, 3, 11, 16}), v = heads({2, 3, 11, 5});
   const OperandSpec square = heads({2, 3, 9, 16});
   return {
@@ -136,7 +136,7 @@ TEST(Attention, GivesTheArithmeticsResultWhereAllKeysAreMasked) {
   const Tensor none = bools({2}, {0, 0});
   EXPECT_THAT(attend({.fill = -INFINITY}, 5, {}, none), Each(IsNan()));
   EXPECT_THAT(attend({.fill = -1e9}, 5, {}, none), ElementsAre(2, 20));
-  EXPECT_THAT(attend({.fill = -INFINITY, .zero_masked_rows = true}, 5, {}, none), ElementsAre(0, 0));
+  EXPECT_THAT(attend({.fill = -INFINITY, .zero_rows = ops::ZeroRows::kMasked}, 5, {}, none), ElementsAre(0, 0));
 }
 
 TEST(Attention, SeesEarlierKeysOrItsOwnSegment) {

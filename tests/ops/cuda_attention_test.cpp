@@ -14,7 +14,6 @@ namespace {
 // Beyond the operator's table: what the CUDA kernels of Attention choose by width, length, precision and what operands share.
 
 using ops::Attention;
-
 const std::vector<DType> kTypes = {DType::kF32, DType::kF16, DType::kBF16};
 const OperandSpec kNone{.absent = true};
 
@@ -114,7 +113,7 @@ TEST_F(CudaAttention, RowsWithoutKeys) {
   for (const double fill : std::initializer_list<double>{-INFINITY, -1e4}) {
     const OperandSpec few = heads({64, 2, 3, 32}), keys = heads({64, 2, 2, 32});
     add("rows without keys", {.fill = fill}, {few, keys, keys, kNone, bools({64, 1, 1, 2})});
-    add("zeroed", {.fill = fill, .zero_masked_rows = true}, {few, keys, keys, kNone, bools({64, 1, 1, 2})});
+    add("zeroed", {.fill = fill, .zero_rows = ops::ZeroRows::kMasked}, {few, keys, keys, kNone, bools({64, 1, 1, 2})});
   }
 }
 
@@ -185,7 +184,8 @@ TEST_F(CudaAttention, MasksOfWarpgroups) {
   for (const double fill : std::initializer_list<double>{-INFINITY, -1e4}) {
     const OperandSpec many = heads({64, 1, 66, 32}), few = heads({64, 1, 2, 32});
     add_halves("rows without keys", {.fill = fill}, {many, few, few, kNone, bools({64, 1, 1, 2})});
-    add_halves("zeroed", {.fill = fill, .zero_masked_rows = true}, {many, few, few, kNone, bools({64, 1, 1, 2})});
+    const Attention zeroed{.fill = fill, .zero_rows = ops::ZeroRows::kMasked};
+    add_halves("zeroed", zeroed, {many, few, few, kNone, bools({64, 1, 1, 2})});
   }
   add_halves("no keys", {}, {heads({64, 1, 66, 32}), heads({64, 1, 0, 32}), heads({64, 1, 0, 32})});
 }

@@ -11,7 +11,7 @@ namespace {
 using ops::Attention;
 using In = std::vector<std::optional<CaseOperand>>;
 
-void expect_right(In in, Attention op = {.scale = 0.25, .fill = -1e9, .zero_masked_rows = false, .causal = false}) {
+void expect_right(In in, Attention op = {.scale = 0.25, .fill = -1e9}) {
   in.resize(7);
   expect_kernels_agree({"Attention", op, in, "flash"});
 }
@@ -42,11 +42,11 @@ TEST(AttentionKernels, AddBiasSharedOverRows) {
 
 TEST(AttentionKernels, HideLaterKeysAndMaskedRows) {
   const CaseOperand qkv = heads(2, 60, 2, 8);
-  expect_right({qkv, qkv, qkv}, {.scale = 1, .fill = 0, .zero_masked_rows = false, .causal = true});
+  expect_right({qkv, qkv, qkv}, {.causal = true});
   const CaseOperand none{{2, 1, 1, 60}, {}, DType::kBool, false, 0, -1};
-  for (bool zero : {false, true})
+  for (const ops::ZeroRows rows : {ops::ZeroRows::kNone, ops::ZeroRows::kMasked, ops::ZeroRows::kUndefined})
     expect_right({qkv, qkv, qkv, std::nullopt, none},
-                 {.scale = 1, .fill = -std::numeric_limits<double>::infinity(), .zero_masked_rows = zero});
+                 {.scale = 1, .fill = -std::numeric_limits<double>::infinity(), .zero_rows = rows});
   expect_right({qkv, qkv, qkv, std::nullopt, none}, {.scale = 1, .fill = -1e4});
 }
 

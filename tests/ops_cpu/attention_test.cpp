@@ -57,12 +57,12 @@ std::vector<double> reference(const Problem& p) {
   for (int64_t i = 0; i < p.L; ++i) {
     double top = -kInf, sum = 0;
     for (int64_t j = 0; j < p.M; ++j) w[j] = p.score(i, j), top = std::max(top, w[j]);
-    for (int64_t j = 0; j < p.M; ++j) sum += w[j] = std::exp(w[j] - top);
+    for (int64_t j = 0; j < p.M; ++j) sum += w[j] = std::exp(w[j] - (top == -kInf ? 0 : top));
+    if ((p.head.zeroes_masked && sum == 0) || (p.head.zeroes_nan && std::isnan(sum))) w.assign(w.size(), 0), sum = 1;
     for (int64_t e = 0; e < p.E; ++e) {
       double& out = y[i * p.E + e];
       for (int64_t j = 0; j < p.M; ++j) out += w[j] / sum * p.v[j * (p.E + 1) + e];
       if (p.head.gate.data) out /= 1 + std::exp(-*p.head.gate.at(i, e));
-      if (p.head.zero_masked_rows && top == -kInf) out = 0;
     }
   }
   return y;
@@ -89,6 +89,8 @@ void expect_right(Problem& p, double tolerance = 1e-5) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (std::isnan(wanted[i]))
       ASSERT_TRUE(std::isnan(found[i])) << "row " << i / p.E;
+    else if (std::isinf(wanted[i]))
+      ASSERT_EQ(found[i], wanted[i]) << "row " << i / p.E;
     else
       ASSERT_NEAR(found[i], wanted[i], tolerance) << "row " << i / p.E << " column " << i % p.E;
   }
@@ -149,10 +151,10 @@ TEST(Attention, GivesWhatAFullyMaskedProblemGives) {
       p.terms = {.keep = p.keep.data(), .keep_col_stride = 1, .fill = fill};
       expect_right(p);
       EXPECT_EQ(std::isnan(run(p)[0]), fill == -kInf);
-      p.head.zero_masked_rows = true;
+      p.head.zeroes_masked = true;
       expect_right(p);
       std::fill(p.mask.begin(), p.mask.end(), fill);
-      p.head.zero_masked_rows = false;
+      p.head.zeroes_masked = false;
       p.terms = {.mask = {p.mask.data(), 0, 1}};
       expect_right(p, 1e-4);
       p.terms = {.mask = {p.mask.data(), 70, 1}};
@@ -207,6 +209,31 @@ TEST(Attention, KeepsNaNInItsRow) {
         EXPECT_TRUE(std::isnan(found[i]));
       else
         EXPECT_EQ(found[i], clean[i]);
+    }
+  });
+}
+
+// Weights of NaN become zeros, whose products with what is not finite are NaN.
+TEST(Attention, ZeroesWeightsOfNaN) {
+  on_every_target([] {
+    for (int64_t l : {5, 30, 50}) {
+      Problem p(l, 70, 8, 8);
+      p.q[1 * 11] = kNaN;
+      for (int64_t j = 0; j < 70; ++j) p.bias[2 * 70 + j] = -kInf, p.bias[3 * 70 + j] = kNaN;
+      p.bias[4 * 70 + 69] = kInf;
+      p.terms = {.bias = {p.bias.data(), 70, 1}};
+      for (bool masked : {false, true})
+        for (bool nan : {false, true}) {
+          p.head.zeroes_masked = masked;
+          p.head.zeroes_nan = nan;
+          p.v[30 * 9 + 6] = 0.5f;
+          expect_right(p);
+          p.v[30 * 9 + 6] = kInf;
+          expect_right(p);
+        }
+      EXPECT_EQ(run(p)[1 * 8], 0);
+      EXPECT_TRUE(std::isnan(run(p)[1 * 8 + 6]));
+      EXPECT_EQ(run(p)[0 * 8 + 6], kInf);
     }
   });
 }

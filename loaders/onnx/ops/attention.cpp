@@ -131,7 +131,7 @@ Result<Id> fused(Lowering& n, const Heads& heads) {
   ops::Attention attention;
   attention.scale = heads.scale;
   attention.causal = heads.causal;
-  attention.zero_masked_rows = true;
+  attention.zero_rows = ops::ZeroRows::kMasked;
   if (heads.mask != kNone) attention.fill = -kInfinity;
   return n.emit_one(attention_op, attention, {heads.q, heads.k, heads.v, heads.bias, heads.mask, kNone, kNone});
 }
