@@ -10,6 +10,7 @@ using testing::DoubleNear;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsNan;
 
 // Keys of zeros: every key that is not masked weighs the same; values are 0, 1, 2, ...
 OneOp uniform(int64_t opset, int64_t queries, int64_t keys) {
@@ -32,6 +33,22 @@ TEST(OnnxAttention, MasksByBoolFloatAndPosition) {
 
 TEST(OnnxAttention, AFullyMaskedRowIsZero) {
   EXPECT_THAT(first(uniform(23, 1, 2).constant<uint8_t>({1, 2}, {0, 0})).values, ElementsAre(0));
+}
+
+// Rows: with a NaN, without a key, usual.
+TEST(OnnxAttention, ARowOfNaNStaysNaNWhereAMaskIs) {
+  const auto attention = [] {
+    OneOp op("Attention", 23);
+    op.input<float>({1, 1, 3, 1}, {NAN, 1, 1}).input<float>({1, 1, 2, 1}, {0, 0}).counted({1, 1, 2, 1});
+    return op;
+  };
+  const float none = -std::numeric_limits<float>::infinity();
+  for (const float softcap : {0.0f, 2.0f}) {
+    EXPECT_THAT(first(attention().constant<uint8_t>({3, 2}, {1, 1, 0, 0, 1, 1}).attr("softcap", softcap)).values,
+                ElementsAre(IsNan(), 0, 0.5));
+    EXPECT_THAT(first(attention().constant<float>({3, 2}, {0, 0, none, none, 0, 0}).attr("softcap", softcap)).values,
+                ElementsAre(IsNan(), 0, 0.5));
+  }
 }
 
 TEST(OnnxAttention, ACacheComesBeforeTheQueries) {

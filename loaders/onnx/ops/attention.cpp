@@ -136,6 +136,16 @@ Result<Id> fused(Lowering& n, const Heads& heads) {
   return n.emit_one(attention_op, attention, {heads.q, heads.k, heads.v, heads.bias, heads.mask, kNone, kNone});
 }
 
+// Which rows see no key, by bias and mask alone: their weights are zeros, and those of rows with a score of NaN are NaN.
+Result<Id> rows_without_keys(Lowering& n, Id bias, Id mask) {
+  Result<Id> seen = mask;
+  if (bias != kNone)
+    seen = both(n, mask, n.call(Fn::kNot, {n.call(Fn::kEqual, {bias, n.scalar_like(-kInfinity, bias)})}));
+  if (!seen) return seen;
+  const Result<Id> any = n.reduce(ops::ReduceKind::kMax, n.cast(seen, DType::kF32), {n.rank(*seen) - 1}, true);
+  return n.call(Fn::kEqual, {any, n.scalar_like(0, any)});
+}
+
 // The same in single steps, for what the operator does not say: a cap on the scores, the scores as an output.
 Result<Id> in_steps(Lowering& n, const Heads& heads, double softcap, int64_t output_mode) {
   const Result<Id> product = n.mat_mul(heads.q, n.swap_last(heads.k));
@@ -166,7 +176,8 @@ Result<Id> in_steps(Lowering& n, const Heads& heads, double softcap, int64_t out
   PLICA_CHECK(report(2, scores));
   PLICA_TRY(Id weights, n.emit_one(softmax_op, ops::Softmax{}, {scores}));
   if (*mask != kNone || heads.bias != kNone) {
-    PLICA_TRY(weights, n.call(Fn::kWhere, {n.call(Fn::kIsNaN, {weights}), n.scalar_like(0, weights), weights}));
+    PLICA_TRY(weights,
+              n.call(Fn::kWhere, {rows_without_keys(n, heads.bias, *mask), n.scalar_like(0, weights), weights}));
   }
   PLICA_CHECK(report(3, weights));
   return n.mat_mul(weights, heads.v);
