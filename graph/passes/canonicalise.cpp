@@ -144,6 +144,30 @@ bool divisor_inverts(Match& m) {
   return m.number("$c") != 0 && (x_is_real(m) || (x_is_float(m) && is_power_of_two(m.number("$c"))));
 }
 
+// Whether known places are those of all elements of x, one behind the other.
+bool takes_all_in_order(Match& m) {
+  const Constant* places = m.graph().constant(m.value("places"));
+  if (places == nullptr || places->data == nullptr || places->type.dtype != DType::kI64) return false;
+  Shape shape = places->type.shape;
+  const Shape& x = m.shape("x");
+  if (shape.back() != static_cast<int64_t>(x.size())) return false;
+  shape.pop_back();
+  const int64_t count = num_elements(x);
+  if (num_elements(shape) != count) return false;
+  const auto* place = static_cast<const int64_t*>(places->data);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    for (int64_t size : x) {
+      if (*place < -size || *place >= size) return false;
+      at = at * size + (*place < 0 ? *place + size : *place);
+      ++place;
+    }
+    if (at != i) return false;
+  }
+  m.set("$shape", std::move(shape));
+  return true;
+}
+
 // What a constant of a larger shape leaves of x: x, as large.
 bool y_is_larger(Match& m) {
   const Shape shape = m.shape("y");
@@ -173,6 +197,7 @@ constexpr Rule kRules[] = {
     {"slice_same", "y = Slice(x) {starts=$s, sizes=$n, steps=$t}", "y = x", is_from_the_start},
     {"reduce_none", "y = Reduce(x) {kind=$k, axes=[], keepdims=$d}", "y = x"},
     {"concat_one", "y = Concat(x) {axis=$a}", "y = x"},
+    {"gather_in_order", "y = GatherNd(x, places)", "y = Reshape(x) {shape=$shape}", takes_all_in_order},
 
     // Two of a kind.
     {"reshape_reshape", "y = Reshape(Reshape(x) {shape=$a}) {shape=$b}", "y = Reshape(x) {shape=$b}"},
