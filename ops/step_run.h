@@ -20,6 +20,7 @@ struct RunStep {
   // a constant. And where in it element (0, ..., 0) lies.
   std::vector<int> in, out;
   std::vector<int64_t> in_offset_bytes, out_offset_bytes;
+  std::vector<bool> given;                        // by operand: an input of the model
   std::vector<bool> inner;                        // by result: neither read outside the run nor an output
   std::vector<std::vector<OutsideRead>> outside;  // by result: what of its memory is read outside the run
   const Kernel* kernel = nullptr;                 // that the step has alone
@@ -44,6 +45,9 @@ struct RunKernel {
   std::string_view name;
   // Whether a run may hold this step: where it does not, steps that need nothing of the run are moved ahead of it.
   bool (*knows)(const RunStep& step) = nullptr;
+  // Whether its runs may have steps that read inputs of the model, which lie elsewhere at every call, or integers: what it prepares
+  // does not hang on where operands lie, and those that it knows find no faults in what they read.
+  bool reads_inputs = false;
   // How many of these steps, from the first on, become one launch; 0: none, or it does not pay. It is asked again with the steps
   // that it took, as `inner` depends on them.
   size_t (*takes)(std::span<const RunStep> steps) = nullptr;

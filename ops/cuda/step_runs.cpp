@@ -1,10 +1,11 @@
 #include "ops/cuda/attention_turned.h"
+#include "ops/cuda/small_steps.h"
 #include "ops/step_run.h"
 
 namespace plica {
 namespace {
 
-const RunKernel kKernels[] = {cuda::attention::turned_attention};
+const RunKernel kKernels[] = {cuda::small_steps, cuda::attention::turned_attention};
 
 }  // namespace
 

@@ -1,13 +1,16 @@
 #include "runtime/exec/step_launcher.h"
 
+#include <algorithm>
+
 namespace plica {
 
 Status StepLauncher::enqueue_in_order(bool marked) const {
   for (size_t i = 0; i < ready_.plan->steps.size();) {
-    const bool is_last_faulting = static_cast<int>(i) == ready_.last_faulting;
     PLICA_TRY(const size_t count, enqueue_from(i, marked));
+    const bool had_last_faulting =
+        static_cast<int>(i) <= ready_.last_faulting && ready_.last_faulting < static_cast<int>(i + count);
     i += count;
-    if (!is_last_faulting) continue;
+    if (!had_last_faulting) continue;
     PLICA_TRY(const size_t end, queue_.point());
     PLICA_CHECK(queue_.copy(pinned_faults_, ready_.device_faults, ready_.fault_bytes));
     PLICA_CHECK(queue_.continue_after({&end, 1}));  // nobody waits for the copy
@@ -27,8 +30,9 @@ Status StepLauncher::enqueue_branches(bool marked) const {
     PLICA_CHECK(queue_.continue_after(points));
     PLICA_TRY(const size_t count, enqueue_from(i, marked));
     PLICA_TRY(const size_t end, queue_.point());
+    const Step& first = ready_.plan->steps[i];
     ends.insert(ends.end(), count, end);
-    if (ready_.fault_slots[i] > 0 || (ready_.last_faulting >= 0 && &ready_.plan->steps[i] == ready_.faulting[0]))
+    if (std::ranges::any_of(ready_.faulting, [&](const Step* step) { return step >= &first && step < &first + count; }))
       faulting_ends.push_back(end);
   }
   if (ready_.last_faulting >= 0) {

@@ -14,6 +14,10 @@ using Ids = std::vector<size_t>;  // of steps, as they are drafted
 
 bool is_buffer(const Place& place) { return place.kind != Kind::kAbsent && place.kind != Kind::kConstant; }
 
+bool is_input(const Place& place, const Draft& draft) {
+  return is_buffer(place) && draft.buffers[static_cast<size_t>(place.index)].kind == Kind::kInput;
+}
+
 // The steps of a draft as run kernels see them; it outlives them.
 class OfferedSteps {
  public:
@@ -30,6 +34,7 @@ class OfferedSteps {
       seen.out = memory_of(step.out);
       for (const Place& place : step.in) seen.in_offset_bytes.push_back(place.offset_bytes);
       for (const Place& place : step.out) seen.out_offset_bytes.push_back(place.offset_bytes);
+      for (const Place& place : step.in) seen.given.push_back(is_input(place, draft));
       seen.inner.resize(step.out.size());
       for (size_t i = 0; i < seen.in.size(); ++i) {
         count_read(seen.in[i], num_reads_);
@@ -154,7 +159,7 @@ class OutputMemory {
 
   // Whether step `id` must find it where the caller may bring it.
   bool is_bound(size_t id, const Buffer& buffer, const Place& place) const {
-    return buffer.kind != Kind::kArena && id >= bound_from_[static_cast<size_t>(place.index)];
+    return buffer.kind == Kind::kOutput && id >= bound_from_[static_cast<size_t>(place.index)];
   }
 
   // Gives what the steps before the last that writes it see memory of its own.
@@ -192,7 +197,11 @@ class Joiner {
         outputs_(draft),
         order_(draft.steps.size()) {
     std::iota(order_.begin(), order_.end(), size_t{0});
-    for (size_t id = 0; id < order_.size(); ++id) may_join_.push_back(may_join(id));
+    for (size_t id = 0; id < order_.size(); ++id) {
+      const std::vector<bool>& given = offered_[id].given;
+      may_join_.push_back(may_join(id));
+      reads_freely_.push_back(can_fault(draft_.steps[id]) || std::ranges::find(given, true) != given.end());
+    }
     is_joined_.resize(draft.steps.size(), false);
   }
 
@@ -202,7 +211,7 @@ class Joiner {
     Window window(draft_.buffers.size());
     for (size_t id : order_) {
       const RunStep& step = offered_[id];
-      if (may_join_[id] && !is_joined_[id] && kernel.knows(step)) {
+      if (may_join_[id] && (kernel.reads_inputs || !reads_freely_[id]) && !is_joined_[id] && kernel.knows(step)) {
         window.add_known(id, step);
       } else if (!window.known().empty() && may_move(id) && window.is_free(step)) {
         window.add_other(id);
@@ -238,7 +247,7 @@ class Joiner {
       return is_buffer(place) && outputs_.is_bound(id, draft_.buffers[static_cast<size_t>(place.index)], place);
     };
     const auto is_forced = [&](const ForcedKernel& forced) { return forced.op == step.op; };
-    return !can_fault(step) && std::none_of(step.in.begin(), step.in.end(), is_bound) &&
+    return std::none_of(step.in.begin(), step.in.end(), is_bound) &&
            std::none_of(step.out.begin(), step.out.end(), is_bound) &&
            std::none_of(options_.kernels.begin(), options_.kernels.end(), is_forced);
   }
@@ -251,7 +260,7 @@ class Joiner {
         for (int buffer : *memory)
           if (is_joined_[id] && buffer >= 0) is_touched[static_cast<size_t>(buffer)] = true;
     for (size_t i = 0; i < is_touched.size(); ++i)
-      if (is_touched[i] && draft_.buffers[i].kind != Kind::kArena) outputs_.split(i, draft_);
+      if (is_touched[i] && draft_.buffers[i].kind == Kind::kOutput) outputs_.split(i, draft_);
   }
 
   // What is large is not held for as long as a run takes.
@@ -331,8 +340,8 @@ class Joiner {
   OfferedSteps offered_;
   OutputMemory outputs_;
   Ids order_;
-  std::vector<bool> may_join_, is_joined_;  // by step
-  std::vector<StepRun> runs_;               // `first` is the step as it is drafted
+  std::vector<bool> may_join_, is_joined_, reads_freely_;  // by step; reads_freely_: inputs of the model, or indices
+  std::vector<StepRun> runs_;                              // `first` is the step as it is drafted
 };
 
 }  // namespace

@@ -81,6 +81,7 @@ constexpr RunKernel kLate{.name = "late",
 size_t make_late(Plan& plan) {
   size_t num_late = 0;
   for (const StepRun& run : plan.runs) {
+    if (run.kernel->name != kLate.name) continue;
     const std::vector<Step> steps(plan.steps.begin() + static_cast<std::ptrdiff_t>(run.first),
                                   plan.steps.begin() + static_cast<std::ptrdiff_t>(run.first + run.count));
     const auto& order = static_cast<const LateRun*>(run.state.get())->order;

@@ -44,8 +44,8 @@ class StepRunsTest : public testing::Test {
     return {Place::Kind::kArena, static_cast<int>(index), 0, nullptr, {DType::kF32, {16}, {}}, nullptr};
   }
 
-  std::string joined(size_t (*takes)(std::span<const RunStep>) = takes_two_or_more) {
-    const RunKernel kernel{.name = "chain", .knows = knows_softmax, .takes = takes};
+  std::string joined(size_t (*takes)(std::span<const RunStep>) = takes_two_or_more, bool reads_inputs = false) {
+    const RunKernel kernel{.name = "chain", .knows = knows_softmax, .reads_inputs = reads_inputs, .takes = takes};
     options_.run_kernels = {&kernel, 1};
     auto runs = join_steps(draft_, options_, constants_);
     EXPECT_TRUE(runs) << to_string(runs.error());
@@ -166,6 +166,7 @@ TEST_F(StepRunsTest, StepsThatMayFaultAreOfNoRun) {
   softmax("t", "bd", 'c');
   draft_.steps[1].in[1].type.dtype = DType::kI64;
   EXPECT_EQ(joined(), "s t");
+  EXPECT_EQ(joined(takes_two_or_more, true), "[s t]");
 }
 
 TEST_F(StepRunsTest, StepsWhoseKernelIsForcedAreOfNoRun) {
