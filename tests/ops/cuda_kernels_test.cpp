@@ -42,19 +42,30 @@ TEST(CudaKernels, RowsOfEveryTile) {
 }
 
 void expect_compiled_expressions_agree(DType dtype) {
-  constexpr std::string_view kTexts[] = {
-#define PLICA_HOT(name, text, inputs, value) text,
+  struct Hot {
+    std::string_view text;
+    int mask;
+  };
+  constexpr Hot kHot[] = {
+#define PLICA_HOT(name, text, inputs, value) {text, -1},
+#define PLICA_HOT_MASKED(name, text, inputs, value, mask) {text, mask},
 #include "ops/cuda/hot_expressions.inc"
 #undef PLICA_HOT
+#undef PLICA_HOT_MASKED
   };
   OpTable table{.op = "Map", .judged_in_f64 = false, .every_kernel = false};
-  for (const std::string_view text : kTexts) {
+  for (const auto& [text, mask] : kHot) {
     ops::Program program = *ops::Program::from_text(text);
-    for (ops::Instruction& instruction : program.instructions) instruction.dtype = dtype;
+    const bool is_in_f32 = !program.immediates.empty();  // numbers are not rounded
+    if (is_in_f32)
+      program = *ops::Program::from_text("Cast:" + std::string(to_string(dtype)) + "(" + std::string(text) + ")");
+    for (ops::Instruction& instruction : program.instructions)
+      if (!is_in_f32) instruction.dtype = dtype;
     const OperandSpec rows{{9, 64}}, bias{{64}}, odd{{9, 7}}, column{{9, 1}};
     for (std::vector<OperandSpec> in : {std::vector{rows, bias, rows}, {rows, rows, rows}, {odd, column, odd}}) {
       in.resize(static_cast<size_t>(program.num_inputs));
       for (OperandSpec& x : in) x.dtype = dtype;
+      if (mask >= 0) in[static_cast<size_t>(mask)].dtype = DType::kBool;
       table.cases.push_back({std::string(text), ops::Map{program}, in, {dtype}});
     }
   }

@@ -72,6 +72,15 @@ OpTable map_cases() {
       {"broadcast both ways", program("Mul(x0,x1)"), {{{4, 1, 9}}, {{3, 1}}}},
       {"empty", program("Add(x0,x1)"), {{{0, 5}}, {{5}}}},
       {"bias and gelu", program("Gelu(Add(x0,x1))"), {{{257, 640}}, {.shape = {640}, .constant = true}}},
+      {"token dropout",
+       program("Mul(Div(Mul(Where(x1,0,x0),0.88),x2),x3)"),
+       {{{3, 50, 40}},
+        {.shape = {3, 50, 1}, .dtype = DType::kBool},
+        {.shape = {3, 1, 1}, .fill = Fill::kPositive},
+        {{3, 50, 1}}}},
+      {"token dropout by element",
+       program("Mul(Div(Mul(Where(x1,0,x0),0.88),x2),x3)"),
+       {{{7, 33}}, {.shape = {7, 33}, .dtype = DType::kBool}, {.shape = {33}, .fill = Fill::kPositive}, {{7, 33}}}},
       {"gate", program("Mul(Sigmoid(x0),x1)"), {{{1, 65, 65, 32}}, {{1, 65, 65, 32}, Layout::kHeads}}},
   };
   cases.insert(cases.end(), others.begin(), others.end());
