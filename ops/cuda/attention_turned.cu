@@ -131,7 +131,11 @@ TurnedHeads heads_of(const TensorView& view, int64_t offset = 0) {
 
 TurnedTerm term_of(const TensorView& view) {
   const AxisStrides strides = strides_in(view.type, kAxes);
-  return {view.data, {strides[0], strides[1], strides[2], strides[3]}};
+  const bool is_even = strides[0] % 2 == 0 && strides[1] % 2 == 0 && strides[2] % 2 == 0 && strides[3] == 1 &&
+                       view.type.shape.back() % 2 == 0;
+  return {view.data,
+          {strides[0], strides[1], strides[2], strides[3]},
+          is_even && is_aligned(view.data, 2 * size_of(view.type.dtype))};
 }
 
 // Queries or keys as they are before they are turned, and their angles: from `start` on of what the rotary step takes.

@@ -102,25 +102,49 @@ class RowsUnderWay {
   bool turns_ = false;
 };
 
-// A term's values for a warp's scores, on their way.
+// A term's values for a warp's scores, on their way: pairs of neighbouring keys, not taken apart before all are asked for.
 template <class U>
-struct TermUnderWay {
-  U value[16];
-
+class TermUnderWay {
+ public:
   __device__ __forceinline__ void read(const TurnedTerm& term, int batch, int head, const int (&row)[2], int key,
                                        int keys) {
     if (term.data == nullptr) return;
     const U* of_head = static_cast<const U*>(term.data) + batch * term.step[0] + head * term.step[1];
+    const U* const of_row[2] = {of_head + row[0] * term.step[2], of_head + row[1] * term.step[2]};
+    if (!term.pairs) return read_singly(of_row, term.step[3], key, keys);
+    is_repeated_ = term.step[2] == 0;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const U* of_row = of_head + row[h] * term.step[2];
-#pragma unroll
-      for (int n = 0; n < 4; ++n)
-#pragma unroll
-        for (int c = 0; c < 2; ++c)
-          value[n * 4 + h * 2 + c] = key + n * 8 + c < keys ? of_row[(key + n * 8 + c) * term.step[3]] : U{};
+    for (int i = 0; i < kPairs; ++i) {
+      const int at = key + i / 2 * 8;
+      if (at < keys && (i % 2 == 0 || !is_repeated_)) pair_[i] = *reinterpret_cast<const Pair*>(of_row[i % 2] + at);
     }
   }
+  // Of keys key + n * 8 + c, in the first row where c < 2, else in the other.
+  __device__ __forceinline__ U operator()(int n, int c) const {
+    const Pair pair = is_repeated_ ? pair_[n * 2] : pair_[n * 2 + c / 2];
+    return static_cast<U>(c % 2 == 0 ? pair : pair >> 8 * sizeof(U));
+  }
+
+ private:
+  using Pair = std::conditional_t<sizeof(U) == 2, uint32_t, uint16_t>;
+  static constexpr int kPairs = 8;
+
+  __device__ __forceinline__ void read_singly(const U* const (&of_row)[2], int64_t step, int key, int keys) {
+    U value[kPairs][2] = {};
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i)
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        const int at = key + i / 2 * 8 + c;
+        if (at < keys) value[i][c] = of_row[i % 2][at * step];
+      }
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i)
+      pair_[i] = static_cast<Pair>(value[i][0] | static_cast<uint32_t>(value[i][1]) << 8 * sizeof(U));
+  }
+
+  Pair pair_[kPairs] = {};
+  bool is_repeated_ = false;
 };
 
 // A warp's 16 queries with its share of the keys.
@@ -217,9 +241,9 @@ struct TermsUnderWay {
       for (int c = 0; c < 4; ++c) {
         float& score = s[n][c];
         score *= p.scale;
-        if (p.added[0].data != nullptr) score += widen(typename C::T{added[0].value[n * 4 + c]});
-        if (p.added[1].data != nullptr) score += widen(typename C::T{added[1].value[n * 4 + c]});
-        if (p.mask.data != nullptr && mask.value[n * 4 + c] == 0) score = p.fill;
+        if (p.added[0].data != nullptr) score += widen(typename C::T{added[0](n, c)});
+        if (p.added[1].data != nullptr) score += widen(typename C::T{added[1](n, c)});
+        if (p.mask.data != nullptr && mask(n, c) == 0) score = p.fill;
         if (key + n * 8 + c % 2 >= p.keys) score = -INFINITY;
       }
   }

@@ -20,6 +20,7 @@ struct TurnedHeads {
 struct TurnedTerm {
   const void* data = nullptr;  // null: none
   std::array<int64_t, 4> step{};
+  bool pairs = false;  // two neighbouring keys may be read at once
 };
 
 // y = softmax(scale * turn(q) @ turn(k)^T + terms) @ v.
