@@ -30,6 +30,7 @@ struct RunStep {
 struct RunParts {
   KernelState state;
   std::vector<ConstantPtr> constants;  // of the store; each launch is given them where the plan's device has them
+  size_t own_bytes = 0;  // of memory of its own in each session: zeros at first, then as the last launch left it
 };
 
 struct RunArgs {
@@ -37,6 +38,7 @@ struct RunArgs {
   std::span<const TensorView> constants;
   const void* state = nullptr;
   void* scratch = nullptr;
+  void* own = nullptr;
   void* stream = nullptr;
 };
 

@@ -121,7 +121,7 @@ Result<RunParts> prepare(std::span<const RunStep> steps, ConstantStore&) {
   state.op = *static_cast<const ops::Attention*>(steps[state.turners.count].attrs);
   for (size_t i = 0; i < state.turners.count; ++i)
     for (size_t angle : {1, 2}) state.constant_angles &= steps[i].c.in[angle].constant != nullptr;
-  return RunParts{std::make_shared<const State>(state), {}};
+  return RunParts{std::make_shared<const State>(state), {}, 0};
 }
 
 TurnedHeads heads_of(const TensorView& view, int64_t offset = 0) {

@@ -8,12 +8,14 @@
 #include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/matrix_fragments.cuh"
+#include "ops/cuda/row_moments.cuh"
+#include "ops/cuda/turned_columns.cuh"
 #include "ops/cuda/wgmma_boxes.cuh"
 #include "ops/mat_mul.h"
 
 namespace plica::cuda {
 
-// y = activation(a @ b + bias).
+// y = activation(a @ b + bias), or activation(norm(a) @ b + bias) by the moments of a's rows: scale * (a @ b - mean * column_sums) + bias.
 struct TiledProduct {
   CUtensorMap a, b, y;         // (m, k), (k, n), (m, n)
   const void* bias = nullptr;  // (n)
@@ -21,18 +23,22 @@ struct TiledProduct {
   ops::Activation activation = ops::Activation::kNone;
   bool constant_b = false;       // b and bias may be read before earlier kernels are done
   int tile_rows = 0, tiles = 0;  // tiles of a cluster: in a column of them, and all
+  // Of normed tiles:
+  RowMoments moments;                  // each block has one tile
+  const float* column_sums = nullptr;  // (n), of b; null where the norm has no mean
+  TurnedColumns turned;                // without an activation
 };
 
 // Two warpgroups make tiles of kRows x kColumns. With kTurns they take them in turn, so that one multiplies while the other finishes
 // what it has; else each makes half of the rows. The kDown blocks of a cluster make tiles of the same columns, and share b.
-template <class T_, int kColumns_, bool kTurns_, int kDown_, int kStages_>
+template <class T_, int kColumns_, bool kTurns_, int kDown_, int kStages_, bool kNormed_ = false>
 struct ProductTile {
   using T = T_;
   static constexpr int kColumns = kColumns_, kDown = kDown_, kStages = kStages_, kRows = 128, kDepth = 64;
-  static constexpr bool kTurns = kTurns_;
+  static constexpr bool kTurns = kTurns_, kNormed = kNormed_;
   static constexpr int kParts = kTurns ? 2 : 1,
                        kGroupRows = 64 * kParts;  // parts of 64 rows that a warpgroup multiplies
-  static constexpr int kConsumers = 256, kThreads = kConsumers + (kTurns ? 128 : kWarp);
+  static constexpr int kConsumers = 256, kThreads = kConsumers + (kTurns || kNormed ? 128 : kWarp);
   static constexpr int kLine = 128;                                                // bytes of a box's row
   static constexpr int kBoxes = (kColumns + 63) / 64, kBoxBytes = kDepth * kLine;  // of b, of a stage
   static constexpr int kABytes = kRows * kLine, kStageBytes = kABytes + kBoxes * kBoxBytes;
@@ -42,12 +48,16 @@ struct ProductTile {
   struct Shared {
     alignas(1024) std::byte ring[kStages * kStageBytes];
     alignas(1024) std::byte out[kConsumers / kWarp * kHeld * kOutBoxBytes];
-    uint64_t full[kStages], empty[kStages], taken[2];  // taken: a warpgroup has queued all products of its tile
+    uint64_t full[kStages], empty[kStages], taken[2];    // taken: a warpgroup has queued all products of its tile
+    uint64_t normed;                                     // what follows is there
+    alignas(16) float2 rows[kNormed ? kRows : 1];        // mean and scale
+    alignas(16) float2 columns[kNormed ? kColumns : 1];  // sum and bias
 
     __device__ std::byte* a(int slot) { return ring + slot * kStageBytes; }
     __device__ std::byte* b(int slot) { return ring + slot * kStageBytes + kABytes; }
   };
   static constexpr int kSharedBytes = sizeof(Shared);
+  static constexpr bool kMayTurn = kNormed && kColumns == 128;  // tiles hold whole heads
 };
 
 template <class C>
@@ -120,6 +130,28 @@ struct StageBringer {
   }
 };
 
+// Of three warps: makes moments of the block's share of rows, and brings what the norm adds to its one tile.
+template <class C>
+__device__ void bring_norm(const TiledProduct& p, typename C::Shared& shared) {
+  using T = typename C::T;
+  constexpr int kWarps = 3;
+  const int warp = threadIdx.x / kWarp - (C::kThreads / kWarp - kWarps), lane = threadIdx.x % kWarp;
+  each_tile<C>(p, [&](int row, int column, bool) {
+    if (warp == 0)
+      for (int i = lane; i < C::kColumns && column + i < p.n; i += kWarp)
+        shared.columns[i] = {p.column_sums != nullptr ? __ldg(p.column_sums + column + i) : 0.0f,
+                             p.bias != nullptr ? widen(static_cast<const T*>(p.bias)[column + i]) : 0.0f};
+    wait_for_earlier();
+    make_moments<T>(p.moments, warp, kWarps);
+    if (warp == 0) {
+      read_moments<T>(p.moments, row, C::kRows, gridDim.x * kWarps, shared.rows);
+      arrive(&shared.normed);
+    }
+    __syncwarp();
+    if (lane == 0) leave_moments(p.moments, gridDim.x * kWarps);
+  });
+}
+
 // Of a warpgroup. In fragments of products a thread holds two columns in every 8 of two rows in every 16.
 template <class C>
 class TileMaker {
@@ -137,11 +169,20 @@ class TileMaker {
         Sums sums;
         begin(sums, column);
         if (C::kTurns && turn > 0) wait_barrier(&shared_.taken[1 - group()], (turn - 1) / 2 % 2);
+        if constexpr (!C::kTurns) row += group() * C::kGroupRows;
+        AngleWords angles;
+        const TurnedColumns* turned = C::kMayTurn && p_.turned.holds(column) ? &p_.turned : nullptr;
+        if (C::kMayTurn && turned != nullptr) load_angles<T>(*turned, row + warp_row(), p_.m, angles);
         multiply(sums);
         if (is_last) let_next_begin();
-        if constexpr (!C::kTurns) row += group() * C::kGroupRows;
 #pragma unroll
-        for (int part = 0; part < C::kParts; ++part) finish(sums[part], row + part * 64, column);
+        for (int part = 0; part < C::kParts; ++part) {
+          const int first = row + part * 64;
+          if constexpr (C::kNormed) norm(sums[part], first, column);
+          if constexpr (C::kMayTurn)
+            if (turned != nullptr) turn_columns<T>(*turned, angles, sums[part]);
+          finish(sums[part], first, column, turned);
+        }
       } else {
         slot_.skip(num_);
       }
@@ -157,13 +198,15 @@ class TileMaker {
   __device__ static int group() { return threadIdx.x / 128; }
   __device__ static int lane() { return threadIdx.x % kWarp; }
 
-  // Sums begin with the bias.
+  __device__ static int warp_row() { return threadIdx.x % 128 / kWarp * 16; }
+
+  // Sums begin with the bias, where they are not scaled.
   __device__ void begin(Sums& sums, int column) const {
 #pragma unroll
     for (int j = 0; j < C::kColumns / 8; ++j) {
       const int at = column + j * 8 + lane() % 4 * 2;
       float2 bias{};
-      if (p_.bias != nullptr && at < p_.n)
+      if (!C::kNormed && p_.bias != nullptr && at < p_.n)
         bias = widen_pair<T>(__ldg(reinterpret_cast<const uint32_t*>(static_cast<const T*>(p_.bias) + at)));
 #pragma unroll
       for (Part& part : sums) {
@@ -214,21 +257,42 @@ class TileMaker {
     }
   }
 
-  __device__ void finish(const Part& sums, int row, int column) const {
+  __device__ void norm(Part& sums, int row, int column) const {
+    wait_barrier(&shared_.normed, 0);
+    const int first = row % C::kRows + warp_row() + lane() / 4;
+    const float2 rows[] = {shared_.rows[first], shared_.rows[first + 8]};
+#pragma unroll
+    for (int j = 0; j < C::kColumns / 8; ++j) {
+      const float4 columns = reinterpret_cast<const float4*>(shared_.columns)[j * 4 + lane() % 4];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float &x = sums[4 * j + 2 * i], &y = sums[4 * j + 2 * i + 1];
+        x = fmaf(rows[i].y, fmaf(-rows[i].x, columns.x, x), columns.y);
+        y = fmaf(rows[i].y, fmaf(-rows[i].x, columns.z, y), columns.w);
+      }
+    }
+  }
+
+  __device__ void finish(const Part& sums, int row, int column, const TurnedColumns* turned) const {
     using ops::Activation;
+    if constexpr (C::kNormed)
+      if (p_.activation == Activation::kNone) return finish_by(sums, row, column, turned, [](float x) { return x; });
     switch (p_.activation) {
-      case Activation::kGelu: return finish_by(sums, row, column, [](float x) { return gelu_approximate(x); });
-      case Activation::kSilu: return finish_by(sums, row, column, [](float x) { return x * sigmoid_approximate(x); });
-      case Activation::kSigmoid: return finish_by(sums, row, column, [](float x) { return sigmoid_approximate(x); });
-      default: return finish_by(sums, row, column, [](float x) { return tanhf(x); });
+      case Activation::kGelu: return finish_by(sums, row, column, turned, [](float x) { return gelu_approximate(x); });
+      case Activation::kSilu:
+        return finish_by(sums, row, column, turned, [](float x) { return x * sigmoid_approximate(x); });
+      case Activation::kSigmoid:
+        return finish_by(sums, row, column, turned, [](float x) { return sigmoid_approximate(x); });
+      default: return finish_by(sums, row, column, turned, [](float x) { return tanhf(x); });
     }
   }
   // A warp by itself: box by box to shared memory, and from there to y; rows and columns beyond y are left out by the device.
   template <class Fn>
-  __device__ __forceinline__ void finish_by(const Part& sums, int row, int column, Fn&& activate) const {
+  __device__ __forceinline__ void finish_by(const Part& sums, int row, int column, const TurnedColumns* turned,
+                                            Fn&& activate) const {
     constexpr int kUnits = C::kOutLine / 16;
     const uint32_t out = shared_address(shared_.out) + threadIdx.x / kWarp * (C::kHeld * C::kOutBoxBytes);
-    row += threadIdx.x % 128 / kWarp * 16;
+    row += warp_row();
 #pragma unroll
     for (int j = 0; j < C::kColumns / 8; j += 2) {
       const int box = j / kUnits;
@@ -240,7 +304,12 @@ class TileMaker {
         packed[i] = narrow_pair<T>(activate(sums[j * 4 + i * 2]), activate(sums[j * 4 + i * 2 + 1]));
       const int line = lane() % 16, unit = (j + lane() / 16) % kUnits;
       store_matrices(stage + line * C::kOutLine + (unit ^ line / (8 / kUnits) % kUnits) * 16, packed);
-      if ((j + 2) % kUnits == 0) store_box(stage, row, column + box * C::kOutColumns);
+      if ((j + 2) % kUnits == 0) {
+        if (C::kMayTurn && turned != nullptr)
+          store_turned(*turned, stage, row, p_.m, column + box * C::kOutColumns);
+        else
+          store_box(stage, row, column + box * C::kOutColumns);
+      }
     }
   }
   // Until a box that stood there has left it: with the first ones of a tile all before it.
@@ -284,6 +353,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_wgmma_tiles(const __gr
       init_barrier(&shared.empty[slot], C::kDown * C::kConsumers / kWarp / (C::kTurns ? 2 : 1));
     }
     for (uint64_t& taken : shared.taken) init_barrier(&taken, 1);
+    init_barrier(&shared.normed, kWarp);
     fence_barrier_init();
   }
   __syncthreads();
@@ -292,6 +362,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_wgmma_tiles(const __gr
   if (threadIdx.x >= C::kConsumers) {
     if constexpr (C::kTurns) release_registers<40>();
     if (threadIdx.x == C::kConsumers) StageBringer<C>{p, shared}.run(num);
+    if (C::kNormed && threadIdx.x / kWarp > C::kConsumers / kWarp) bring_norm<C>(p, shared);
   } else {
     if constexpr (C::kTurns) take_registers<232>();
     TileMaker<C>(p, shared, num).run();

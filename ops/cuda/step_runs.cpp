@@ -1,11 +1,12 @@
 #include "ops/cuda/attention_turned.h"
+#include "ops/cuda/product_normed.h"
 #include "ops/cuda/small_steps.h"
 #include "ops/step_run.h"
 
 namespace plica {
 namespace {
 
-const RunKernel kKernels[] = {cuda::small_steps, cuda::attention::turned_attention};
+const RunKernel kKernels[] = {cuda::small_steps, cuda::attention::turned_attention, cuda::normed_product};
 
 }  // namespace
 

@@ -54,6 +54,7 @@ struct StepRun {
   size_t first = 0, count = 0;  // steps
   KernelState state;
   std::vector<Place> constants;  // what it reads besides the operands of its steps
+  Place own;                     // a table of zeros; kAbsent: none
   int64_t scratch_offset = 0;
   size_t scratch_bytes = 0;
 

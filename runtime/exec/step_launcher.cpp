@@ -70,8 +70,11 @@ Status StepLauncher::enqueue_step(size_t i) const {
 Status StepLauncher::enqueue_run(const StepRun& run) const {
   std::vector<KernelArgs> steps;
   for (size_t i = run.first; i <= run.last(); ++i) steps.push_back(arguments_of(i));
-  run.kernel->run({steps, ready_.operands.constants_of(run), run.state.get(),
-                   ready_.operands.in_arena(run.scratch_offset), queue_.stream()});
+  RunArgs args;
+  args.steps = steps;
+  args.stream = queue_.stream();
+  ready_.operands.fill(run, args);
+  run.kernel->run(args);
   Status status = queue_.launch_status("launching");
   if (status) return {};
   return std::move(status).context(

@@ -18,6 +18,7 @@ StepOperands::StepOperands(const Plan& plan, std::byte* arena, std::byte* tables
   for (const StepRun& run : plan.runs) {
     run_constants_.push_back(operands_.size());
     for (const Place& place : run.constants) add_operand(place, tables, offsets);
+    add_operand(run.own, tables, offsets);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) bind_output(i, nullptr);
 }
@@ -60,9 +61,12 @@ void StepOperands::fill(size_t step, KernelArgs& args) const {
   args.state = call.step->state.get();
 }
 
-std::span<const TensorView> StepOperands::constants_of(const StepRun& run) const {
-  const auto index = static_cast<size_t>(&run - plan_.runs.data());
-  return {operands_.data() + run_constants_[index], run.constants.size()};
+void StepOperands::fill(const StepRun& run, RunArgs& args) const {
+  const TensorView* const first = operands_.data() + run_constants_[static_cast<size_t>(&run - plan_.runs.data())];
+  args.constants = {first, run.constants.size()};
+  args.own = first[run.constants.size()].data;
+  args.state = run.state.get();
+  args.scratch = arena_ + run.scratch_offset;
 }
 
 }  // namespace plica

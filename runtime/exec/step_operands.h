@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "ops/step_run.h"
 #include "runtime/exec/plan.h"
 
 namespace plica {
@@ -22,10 +23,8 @@ class StepOperands {
   // Sets the operands, the scratch and the state of a step. Allocates nothing.
   void fill(size_t step, KernelArgs& args) const;
 
-  // What a run of the plan reads besides the operands of its steps.
-  std::span<const TensorView> constants_of(const StepRun& run) const;
-
-  void* in_arena(int64_t offset) const { return arena_ + offset; }
+  // Sets what a run of the plan has besides its steps and its state. Allocates nothing.
+  void fill(const StepRun& run, RunArgs& args) const;
 
  private:
   struct Call {
@@ -50,7 +49,7 @@ class StepOperands {
   std::byte* arena_;
   std::vector<TensorView> operands_;
   std::vector<Call> calls_;
-  std::vector<size_t> run_constants_;  // by run: the first in operands_
+  std::vector<size_t> run_constants_;  // by run: the first in operands_; its own memory is behind the last
   std::vector<Port> inputs_, outputs_;
 };
 

@@ -328,6 +328,11 @@ class Joiner {
       run.state = std::move(parts.state);
       for (const ConstantPtr& constant : parts.constants)
         run.constants.push_back({Kind::kConstant, 0, 0, constant, constant->type, nullptr});
+      if (parts.own_bytes > 0) {
+        PLICA_TRY(Tensor zeros, Tensor::zeros(DType::kU8, {static_cast<int64_t>(parts.own_bytes)}));
+        const ConstantPtr own = make_constant(std::move(zeros));
+        run.own = {Kind::kConstant, 0, 0, own, own->type, nullptr};
+      }
     }
     for (size_t id : ids) is_joined_[id] = true;
     runs_.push_back(std::move(run));

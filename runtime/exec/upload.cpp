@@ -98,8 +98,10 @@ Result<size_t> upload_constants(Plan& plan, DeviceContext& context, ConstantStor
     for (Place& place : step.in)
       if (place.kind == Place::Kind::kConstant && place.constant->data != nullptr && num_bytes(place.type) > 0)
         PLICA_CHECK(uploader.move(place));
-  for (StepRun& run : plan.runs)
+  for (StepRun& run : plan.runs) {
     for (Place& place : run.constants) PLICA_CHECK(uploader.move(place));
+    if (run.own.kind == Place::Kind::kConstant) PLICA_CHECK(uploader.move(run.own));
+  }
   return uploader.num_bytes();
 }
 

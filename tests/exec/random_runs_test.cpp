@@ -62,7 +62,7 @@ Result<RunParts> plan_late(std::span<const RunStep> steps, ConstantStore&) {
     run->order.push_back(i);
     i += late + 1;
   }
-  return RunParts{std::move(run), {}};
+  return RunParts{std::move(run), {}, 0};
 }
 
 void run_late(const RunArgs& args) {

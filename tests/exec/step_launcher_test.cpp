@@ -36,7 +36,7 @@ Result<RunParts> keep_members(std::span<const RunStep> steps, ConstantStore& con
     return make_constant(std::move(pair), "Pair()");
   };
   PLICA_TRY(ConstantPtr pair, constants.get("Pair()", make));
-  return RunParts{std::make_shared<const std::vector<Member>>(std::move(members)), {std::move(pair)}};
+  return RunParts{std::make_shared<const std::vector<Member>>(std::move(members)), {std::move(pair)}, 8};
 }
 
 void launch_members(const RunArgs& args) {
@@ -47,6 +47,7 @@ void launch_members(const RunArgs& args) {
   ASSERT_THAT(args.constants, SizeIs(1));
   EXPECT_EQ(args.constants[0].type, (TensorType{DType::kF32, {2}, {}}));
   EXPECT_NE(args.constants[0].data, nullptr);
+  EXPECT_NE(args.own, nullptr);
   for (size_t i = 0; i < args.steps.size(); ++i) {
     EXPECT_EQ(args.steps[i].stream, args.stream);
     members[i].kernel->run(members[i].attrs.get(), args.steps[i]);

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ops/step_run.h"
+
+namespace plica::cuda {
+
+// A norm, the product of 16 bits that reads it, and the rotary embeddings of some of the product's columns, as one launch: norm and
+// product, product and embeddings, or all of them.
+extern const RunKernel normed_product;
+
+}  // namespace plica::cuda
