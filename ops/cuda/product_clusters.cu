@@ -15,18 +15,18 @@ struct State {
   ClusterForm form = ClusterForm::kSmall;
 };
 
-// Two blocks fit a multiprocessor; one has it for itself, and more of b under way; four share k.
+// Two blocks fit a multiprocessor; one has it for itself, and more of b under way; or two share k.
 template <class T>
 using Small = ClusterTile<T, 2, 1, 6, 1>;
 template <class T>
 using Deep = ClusterTile<T, 2, 1, 6, 2>;
 template <class T>
-using Split = ClusterTile<T, 2, 4, 6, 1>;
+using Split = ClusterTile<T, 2, 2, 6, 2>;
 
 // By times of an H200: the other half of the cluster is at least three quarters full, and what a block brings is not too much for one.
 constexpr int kFewestRows = 112, kMostRows = 128;
 constexpr int64_t kMultiprocessors = 132;
-constexpr int64_t kFewestBlocks = 60, kMostBlocks = 2 * kMultiprocessors;
+constexpr int64_t kFewestBlocks = 40, kMostBlocks = 2 * kMultiprocessors;
 constexpr int kShallow = 768, kMostDepth = 1536, kMostSharedDepth = 5120;
 
 template <class C>

@@ -23,7 +23,7 @@ struct ClusterTile {
   using T = T_;
   static constexpr int kDown = kDown_, kAlong = kAlong_, kStages = kStages_, kChunks = kChunks_;  // chunks of a stage
   static constexpr int kRows = 64, kColumns = 64, kChunk = 64, kDepth = kChunks * kChunk, kRanks = kDown * kAlong;
-  static constexpr int kConsumers = 128, kThreads = kConsumers + 2 * kWarp;
+  static constexpr int kConsumers = 128, kThreads = kConsumers + kWarp;
   static constexpr int kLine = 128, kBoxBytes = 64 * kLine, kOperandBytes = kChunks * kBoxBytes;
   static constexpr int kShare = kColumns / 8 / kAlong;  // blocks of 8 columns that a block finishes
   static constexpr int kKeptBytes = kColumns / 8 * 512 / (kAlong > 1 ? 1 : 2);
@@ -31,7 +31,7 @@ struct ClusterTile {
     alignas(1024) std::byte a[kStages][kOperandBytes];
     alignas(1024) std::byte b[kStages][kOperandBytes];
     alignas(1024) std::byte kept[kConsumers / kWarp][kKeptBytes];  // of a warp: sums of all parts of k, then results
-    uint64_t full_a[kStages], full_b[kStages], empty[kStages];
+    uint64_t full[kStages], empty[kStages];
   };
   static constexpr int kSharedBytes = sizeof(Shared);
   static constexpr bool kLeavesRoom = kSharedBytes <= 113 * 1024;  // for another block on its multiprocessor
@@ -54,7 +54,7 @@ struct ClusterPlace {
   }
 };
 
-// Of two threads: one brings b, the other a, once earlier kernels are done.
+// Of the thread that brings the stages.
 template <class C>
 struct ClusterBringer {
   const ClusterProduct& p;
@@ -64,35 +64,32 @@ struct ClusterBringer {
   // This block's share of the rows, for all blocks that share b.
   __device__ void bring_b(int i, int slot) const {
     constexpr int kShare = C::kChunk / C::kDown;
-    arrive_expecting(&shared.full_b[slot], C::kOperandBytes);
+    arrive_expecting(&shared.full[slot], 2 * C::kOperandBytes);
 #pragma unroll
     for (int chunk = 0; chunk < C::kChunks; ++chunk)
       copy_box_to_all<C::kDown>(shared.b[slot] + chunk * C::kBoxBytes + at.down * kShare * C::kLine, p.b, at.column,
-                                (at.begin + i) * C::kDepth + chunk * C::kChunk + at.down * kShare, &shared.full_b[slot],
+                                (at.begin + i) * C::kDepth + chunk * C::kChunk + at.down * kShare, &shared.full[slot],
                                 at.rank - at.down);
   }
   __device__ void bring_a(int i, int slot) const {
-    arrive_expecting(&shared.full_a[slot], C::kOperandBytes);
 #pragma unroll
     for (int chunk = 0; chunk < C::kChunks; ++chunk)
       copy_box(shared.a[slot] + chunk * C::kBoxBytes, p.a, (at.begin + i) * C::kDepth + chunk * C::kChunk, at.row,
-               &shared.full_a[slot]);
-  }
-  template <class Fn>
-  __device__ void each_stage(Fn&& bring) const {
-    int slot = 0;
-    uint32_t phase = 1;
-    for (int i = 0; i < at.num; ++i) {
-      wait_barrier(&shared.empty[slot], phase);
-      bring(i, slot);
-      if (++slot == C::kStages) slot = 0, phase ^= 1;
-    }
+               &shared.full[slot]);
   }
   __device__ void run() const {
-    if (threadIdx.x == C::kConsumers) each_stage([&](int i, int slot) { bring_b(i, slot); });
-    if (threadIdx.x != C::kConsumers + kWarp) return;
+    const int ahead = min(at.num, C::kStages);
+    for (int i = 0; i < ahead; ++i) bring_b(i, i);
     wait_for_earlier();
-    each_stage([&](int i, int slot) { bring_a(i, slot); });
+    for (int i = 0; i < ahead; ++i) bring_a(i, i);
+    int slot = 0;
+    uint32_t phase = 0;
+    for (int i = ahead; i < at.num; ++i) {
+      wait_barrier(&shared.empty[slot], phase);
+      bring_b(i, slot);
+      bring_a(i, slot);
+      if (++slot == C::kStages) slot = 0, phase ^= 1;
+    }
   }
 };
 
@@ -157,8 +154,7 @@ class ClusterMaker {
     uint32_t phase = 0;
 #pragma unroll 1
     for (int i = 0; i < at_.num; ++i) {
-      wait_barrier(&shared_.full_b[slot], phase);
-      wait_barrier(&shared_.full_a[slot], phase);
+      wait_barrier(&shared_.full[slot], phase);
       const uint64_t a = matrix_in_shared(shared_address(shared_.a[slot]));
       const uint64_t b = rows_in_shared(shared_address(shared_.b[slot]));
       pin_registers(sums);
@@ -253,7 +249,7 @@ class ClusterMaker {
   uint32_t residual_[2 * C::kShare];
 };
 
-// 16-bit elements by `wgmma`, one tile a block. Two threads have boxes of a and b copied ahead: those of b, where it and the bias are
+// 16-bit elements by `wgmma`, one tile a block. One thread has boxes of a and b copied ahead: those of b, where it and the bias are
 // constant, before earlier kernels are done. Where there is room for the next kernel's blocks beside these, it begins at once, and brings
 // its own weights. Grid: clusters of kRanks blocks. Threads: C::kThreads; shared memory: C::Shared.
 template <class C>
@@ -266,8 +262,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_clusters(const __grid_
   if (threadIdx.x == C::kConsumers) {
     fetch_map(p.b), fetch_map(p.a);
     for (int slot = 0; slot < C::kStages; ++slot) {
-      init_barrier(&shared.full_a[slot], 1);
-      init_barrier(&shared.full_b[slot], 1);
+      init_barrier(&shared.full[slot], 1);
       init_barrier(&shared.empty[slot], C::kDown * C::kConsumers / kWarp);
     }
     fence_barrier_init();
@@ -278,7 +273,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_clusters(const __grid_
   if (threadIdx.x < C::kConsumers) {
     ClusterMaker<C>(p, shared, at).run();
   } else {
-    ClusterBringer<C>{p, shared, at}.run();
+    if (threadIdx.x == C::kConsumers) ClusterBringer<C>{p, shared, at}.run();
     __syncwarp();
     if constexpr (C::kAlong > 1) sync_cluster();
   }
