@@ -18,9 +18,8 @@ bool is_left_to_passes(Activation activation) {
 
 // Tiles of 128 columns where all run at once, else wider ones where these do; else one after the other.
 TileForm form_for(const BlockProduct& p) {
-  if (clusters_for<AtOnceTile<BF16, false>>(p) <= kMultiprocessors) return TileForm::kAtOnce;
-  return clusters_for<WideTile<BF16, false>>(p) * WideTile<BF16, false>::kDown <= kMultiprocessors ? TileForm::kWide
-                                                                                                   : TileForm::kTurns;
+  if (tiles_for<AtOnceTile<BF16, false>>(p) <= kMultiprocessors) return TileForm::kAtOnce;
+  return tiles_for<WideTile<BF16, false>>(p) <= kMultiprocessors ? TileForm::kWide : TileForm::kTurns;
 }
 
 template <class T>
@@ -48,7 +47,7 @@ const char* make_tiled_product(const ops::MatMul& op, const Case& c, TiledState&
   BlockProduct& p = state.product;
   if (const char* why = make_block_product(op, c, p)) return why;
   if (p.m < kFewestRows) return "so few rows are left to a library";
-  if (clusters_for<AtOnceTile<BF16, false>>(p) < kFewestTiles) return "so few tiles are left to a library";
+  if (tiles_for<AtOnceTile<BF16, false>>(p) < kFewestTiles) return "so few tiles are left to a library";
   if (p.rows.rank > 1) return "rows of an operand are not one step apart";
   if (p.m > 1 && (p.rows.stride[0][0] < p.k || p.rows.stride[1][0] < p.n)) return "rows of a or y overlap";
   if (p.k > 1 && p.b_row < p.n) return "rows of b overlap";

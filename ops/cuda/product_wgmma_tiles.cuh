@@ -3,12 +3,11 @@
 
 #include "ops/cuda/approximate.cuh"
 #include "ops/cuda/async_copy.cuh"
-#include "ops/cuda/cluster.cuh"
-#include "ops/cuda/cluster_copy.cuh"
 #include "ops/cuda/early_launch.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/matrix_fragments.cuh"
 #include "ops/cuda/row_moments.cuh"
+#include "ops/cuda/tensor_tile.cuh"
 #include "ops/cuda/turned_columns.cuh"
 #include "ops/cuda/wgmma_boxes.cuh"
 #include "ops/mat_mul.h"
@@ -22,7 +21,7 @@ struct TiledProduct {
   int m = 0, n = 0, k = 0;
   ops::Activation activation = ops::Activation::kNone;
   bool constant_b = false;       // b and bias may be read before earlier kernels are done
-  int tile_rows = 0, tiles = 0;  // tiles of a cluster: in a column of them, and all
+  int tile_rows = 0, tiles = 0;  // tiles in a column of them, and all
   // Of normed tiles:
   RowMoments moments;                  // each block has one tile
   const float* column_sums = nullptr;  // (n), of b; null where the norm has no mean
@@ -30,11 +29,11 @@ struct TiledProduct {
 };
 
 // Two warpgroups make tiles of kRows x kColumns. With kTurns they take them in turn, so that one multiplies while the other finishes
-// what it has; else each makes half of the rows. The kDown blocks of a cluster make tiles of the same columns, and share b.
-template <class T_, int kColumns_, bool kTurns_, int kDown_, int kStages_, bool kNormed_ = false>
+// what it has; else each makes half of the rows.
+template <class T_, int kColumns_, bool kTurns_, int kStages_, bool kNormed_ = false>
 struct ProductTile {
   using T = T_;
-  static constexpr int kColumns = kColumns_, kDown = kDown_, kStages = kStages_, kRows = 128, kDepth = 64;
+  static constexpr int kColumns = kColumns_, kStages = kStages_, kRows = 128, kDepth = 64;
   static constexpr bool kTurns = kTurns_, kNormed = kNormed_;
   static constexpr int kParts = kTurns ? 2 : 1,
                        kGroupRows = 64 * kParts;  // parts of 64 rows that a warpgroup multiplies
@@ -60,18 +59,12 @@ struct ProductTile {
   static constexpr bool kMayTurn = kNormed && kColumns == 128;  // tiles hold whole heads
 };
 
-template <class C>
-__device__ int block_in_cluster() {
-  return C::kDown > 1 ? static_cast<int>(rank_in_cluster()) : 0;
-}
-
 // Calls fn(first row, first column, whether it is the last) for each tile of this block.
 template <class C, class Fn>
 __device__ void each_tile(const TiledProduct& p, Fn&& fn) {
-  const int step = gridDim.x / C::kDown;
-  for (int tile = blockIdx.x / C::kDown; tile < p.tiles; tile += step)
-    fn((tile % p.tile_rows * C::kDown + block_in_cluster<C>()) * C::kRows, tile / p.tile_rows * C::kColumns,
-       tile + step >= p.tiles);
+  const int step = gridDim.x;
+  for (int tile = blockIdx.x; tile < p.tiles; tile += step)
+    fn(tile % p.tile_rows * C::kRows, tile / p.tile_rows * C::kColumns, tile + step >= p.tiles);
 }
 
 // A place in the ring of stages.
@@ -95,15 +88,11 @@ struct StageBringer {
   const TiledProduct& p;
   typename C::Shared& shared;
 
-  // This block's share of the rows, for all blocks of the cluster.
   __device__ void bring_b(int column, int i, int slot) const {
-    constexpr int kShare = C::kDepth / C::kDown;
-    const int first = block_in_cluster<C>() * kShare;
     arrive_expecting(&shared.full[slot], C::kStageBytes);
 #pragma unroll
     for (int box = 0; box < C::kBoxes; ++box)
-      copy_box_to_all<C::kDown>(shared.b(slot) + box * C::kBoxBytes + first * C::kLine, p.b, column + box * 64,
-                                i * C::kDepth + first, &shared.full[slot]);
+      copy_box(shared.b(slot) + box * C::kBoxBytes, p.b, column + box * 64, i * C::kDepth, &shared.full[slot]);
   }
   __device__ void bring_a(int row, int i, int slot) const {
     copy_box(shared.a(slot), p.a, i * C::kDepth, row, &shared.full[slot]);
@@ -247,14 +236,9 @@ class TileMaker {
 #pragma unroll
     for (Part& part : sums) pin_registers(part);
   }
-  // To all blocks that bring this one's share of a slot.
   __device__ void release(int slot) const {
     __syncwarp();
-    if constexpr (C::kDown == 1) {
-      if (lane() == 0) arrive(&shared_.empty[slot]);
-    } else if (lane() < C::kDown) {
-      arrive_in_cluster(&shared_.empty[slot], lane());
-    }
+    if (lane() == 0) arrive(&shared_.empty[slot]);
   }
 
   __device__ void norm(Part& sums, int row, int column) const {
@@ -338,7 +322,7 @@ class TileMaker {
 };
 
 // 16-bit elements by `wgmma`. Blocks stay and take one tile after the other; one warp has boxes of a and b copied ahead: those of b, where
-// it and the bias are constant, before earlier kernels are done. Grid: clusters of kDown blocks. Threads: C::kThreads; shared memory:
+// it and the bias are constant, before earlier kernels are done. Grid: blocks, as many as tiles at most. Threads: C::kThreads; shared memory:
 // C::Shared.
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1) product_wgmma_tiles(const __grid_constant__ TiledProduct p) {
@@ -350,14 +334,13 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_wgmma_tiles(const __gr
   if (threadIdx.x == 0) {
     for (int slot = 0; slot < C::kStages; ++slot) {
       init_barrier(&shared.full[slot], 1);
-      init_barrier(&shared.empty[slot], C::kDown * C::kConsumers / kWarp / (C::kTurns ? 2 : 1));
+      init_barrier(&shared.empty[slot], C::kConsumers / kWarp / (C::kTurns ? 2 : 1));
     }
     for (uint64_t& taken : shared.taken) init_barrier(&taken, 1);
     init_barrier(&shared.normed, kWarp);
     fence_barrier_init();
   }
   __syncthreads();
-  if constexpr (C::kDown > 1) leave_cluster();  // all barriers are there
   if (!p.constant_b) wait_for_earlier();
   if (threadIdx.x >= C::kConsumers) {
     if constexpr (C::kTurns) release_registers<40>();
@@ -368,7 +351,6 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_wgmma_tiles(const __gr
     TileMaker<C>(p, shared, num).run();
   }
   wait_for_earlier();
-  if constexpr (C::kDown > 1) leave_cluster();  // none arrives here any more
 #endif
 }
 

@@ -22,17 +22,17 @@ struct TiledState {
 const char* make_tiled_product(const ops::MatMul& op, const Case& c, TiledState& state);
 
 template <class T, bool kNormed>
-using AtOnceTile = ProductTile<T, 128, false, 1, 6, kNormed>;
+using AtOnceTile = ProductTile<T, 128, false, 6, kNormed>;
 template <class T, bool kNormed>
-using WideTile = ProductTile<T, 160, false, 2, 5, kNormed>;
+using WideTile = ProductTile<T, 160, false, 5, kNormed>;
 template <class T>
-using TurnsTile = ProductTile<T, 128, true, 1, 6>;
+using TurnsTile = ProductTile<T, 128, true, 6>;
 
 constexpr int64_t kMultiprocessors = 132;
 
 template <class C>
-int64_t clusters_for(const BlockProduct& p) {
-  return ceil_div(p.m, C::kRows * C::kDown) * ceil_div(p.n, C::kColumns);
+int64_t tiles_for(const BlockProduct& p) {
+  return ceil_div(p.m, C::kRows) * ceil_div(p.n, C::kColumns);
 }
 
 // y, in boxes of 16 rows that a warp stores.
@@ -60,23 +60,22 @@ void launch_tile(const BlockProduct& p, TiledProduct tiled, cudaStream_t stream)
   const int64_t a_step = std::max(p.rows.stride[0][0], int64_t{p.k});
   const int64_t y_step = std::max(p.rows.stride[1][0], int64_t{p.n});
   tiled.a = map_boxes({p.a, kDType, p.m, p.k, a_step}, C::kRows);
-  tiled.b = map_boxes({p.b, kDType, p.k, p.n, std::max(p.b_row, int64_t{p.n})}, C::kDepth / C::kDown);
+  tiled.b = map_boxes({p.b, kDType, p.k, p.n, std::max(p.b_row, int64_t{p.n})}, C::kDepth);
   tiled.y = map_result<C>(p, y_step);
   tiled.bias = p.bias;
   tiled.m = p.m, tiled.n = p.n, tiled.k = p.k;
   tiled.activation = p.activation;
   tiled.constant_b = p.constant_b;
-  tiled.tile_rows = static_cast<int>(ceil_div(p.m, C::kRows * C::kDown));
-  tiled.tiles = static_cast<int>(clusters_for<C>(p));
+  tiled.tile_rows = static_cast<int>(ceil_div(p.m, C::kRows));
+  tiled.tiles = static_cast<int>(tiles_for<C>(p));
   if constexpr (C::kNormed) {
     tiled.moments.rows = p.a;
     tiled.moments.row_step = a_step;
     tiled.moments.m = p.m, tiled.moments.k = p.k;
   }
-  const int clusters = std::min(tiled.tiles, static_cast<int>(kMultiprocessors / C::kDown));
+  const auto blocks = static_cast<unsigned>(std::min(tiled.tiles, static_cast<int>(kMultiprocessors)));
   cudaFuncSetAttribute(product_wgmma_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  launch_early({dim3(static_cast<unsigned>(clusters * C::kDown)), C::kThreads, C::kSharedBytes, stream, C::kDown},
-               product_wgmma_tiles<C>, tiled);
+  launch_early({dim3(blocks), C::kThreads, C::kSharedBytes, stream}, product_wgmma_tiles<C>, tiled);
 }
 
 }  // namespace plica::cuda
