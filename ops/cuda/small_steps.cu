@@ -212,18 +212,22 @@ std::optional<SmallStep> small_step(const RunStep& step) {
 bool knows(const RunStep& step) { return small_step(step).has_value(); }
 
 // Steps wait for nothing but what the first of them waits for.
+// By times of an H200: fewer steps are as soon done beside others (the outer product mean of few rows, two such steps: 0.021 -> 0.031 ms).
+constexpr size_t kFewestSteps = 4;
+
 size_t takes(std::span<const RunStep> steps) {
   std::set<int> there;
   size_t count = 0;
+  const auto taken = [&] { return count >= kFewestSteps ? count : 0; };
   for (const RunStep& step : steps.first(std::min<size_t>(steps.size(), kSmallSteps))) {
     for (size_t i = 0; i < step.in.size(); ++i) {
       if (count == 0 || step.given[i]) there.insert(step.in[i]);
-      if (step.in[i] >= 0 && !there.contains(step.in[i])) return count > 1 ? count : 0;
+      if (step.in[i] >= 0 && !there.contains(step.in[i])) return taken();
     }
     there.insert(step.out[0]);
     ++count;
   }
-  return count > 1 ? count : 0;
+  return taken();
 }
 
 bool touches(const std::vector<int>& memory, int what) { return std::ranges::find(memory, what) != memory.end(); }

@@ -49,11 +49,11 @@ TEST(SmallSteps, ReduceAllTypes) {
     for (const std::string kind : {"sum", "max", "min"})
       expect_same("input x0: f32 3x5x70\nx = Cast(Sub(Mul(x0, 0.25), 3)) {to=" + type +
                       "}\ny = Reduce(x) {kind=" + kind + ", axes=[0,2]}\nz = Reduce(y) {kind=" + kind +
-                      ", axes=[1]}\nw = Exp(Cast(z) {to=f32})\noutput w\n",
-                  2);
+                      ", axes=[1]}\nu = Add(z, z)\nv = Sub(u, y)\nw = Exp(Cast(v) {to=f32})\noutput w\n",
+                  4);
 }
 
-// What is read or made is large, or a later step waits for something else.
+// What is read or made is large, or a later step waits for something else and the rest are few.
 TEST(SmallSteps, LeaveOthers) {
   if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
   const std::string waits =
@@ -62,7 +62,7 @@ TEST(SmallSteps, LeaveOthers) {
       "c = Mul(s, Cast(b) {to=f32})\noutput c\noutput b\n";
   for (const std::string& text : {dropout(9, 1000), waits}) {
     const auto plan = plan_of(graph_of(text));
-    for (const StepRun& run : plan->runs) EXPECT_LE(run.count, text == waits ? 3u : 0u) << plan->to_text();
+    for (const StepRun& run : plan->runs) EXPECT_EQ(run.count, 0u) << plan->to_text();
   }
 }
 
