@@ -31,10 +31,10 @@ bool cuts_norms(const PipelineOptions& options) {
   return options.device == Device::kCuda && is_strict;
 }
 
-// For kernels that norm what they multiply; weights are rounded to 16 bits behind it.
+// For kernels that norm what they multiply, of bf16 alone; weights are rounded behind it.
 bool folds_norms(const PipelineOptions& options) {
   return options.device == Device::kCuda && options.compute_capability / 10 == 9 &&
-         (options.precision == Precision::kBf16 || options.precision == Precision::kF16);
+         options.precision == Precision::kBf16;
 }
 
 constexpr Pass kPasses[] = {

@@ -93,7 +93,7 @@ bool is_plain(const Graph& graph, ValueId id, int64_t size) {
          constant->type.shape == Shape{size};
 }
 
-// The largest factor is near 1: numbers of f16 that are scaled by it are neither too large nor rounded more than others.
+// The factors are numbers, the largest of them near 1.
 bool is_mild(const Graph& graph, ValueId gamma) {
   if (gamma == kNone) return true;
   const Constant& constant = *graph.constant(gamma);
@@ -150,7 +150,7 @@ Status fold_into(Graph& graph, const Node& norm, NodeId product, ConstantStore& 
 
 }  // namespace
 
-// Factors and offsets of a norm become those of the products that alone read it, before their weights are rounded to 16 bits: what is
+// Factors and offsets of a norm become those of the products that alone read it, before their weights are rounded to bf16: what is
 // left of the norm can be had from the product's sums and the moments of its rows.
 Result<int> fold_norms(Graph& graph, ConstantStore& constants) {
   int num_edits = 0;

@@ -8,17 +8,6 @@
 #include "runtime/core/shape.h"
 
 namespace plica::cuda {
-namespace {
-
-bool is_16_bit(const TensorType& type) { return type.dtype == DType::kF16 || type.dtype == DType::kBF16; }
-
-template <class T>
-void add_rows(const T* from, int64_t rows, int64_t columns, float* sums) {
-  for (int64_t k = 0; k < rows; ++k, from += columns)
-    for (int64_t n = 0; n < columns; ++n) sums[n] += to_float(from[n]);
-}
-
-}  // namespace
 
 std::optional<FoldedNorm> folded_norm(const RunStep& norm, const RunStep& product) {
   const bool has_mean = norm.op == &layer_norm_op;
@@ -26,7 +15,8 @@ std::optional<FoldedNorm> folded_norm(const RunStep& norm, const RunStep& produc
   for (size_t i = 1; i < norm.in.size(); ++i)
     if (norm.c.has(i)) return std::nullopt;
   const TensorType &x = *norm.c.in[0].type, &a = *product.c.in[0].type, &b = *product.c.in[1].type;
-  if (!is_16_bit(x) || !norm.inner[0] || norm.in[0] < 0) return std::nullopt;
+  // Of rows of f16 the mean may be 6,000 deviations, and what the sums of products lose beside it be more than what rounding does.
+  if (x.dtype != DType::kBF16 || !norm.inner[0] || norm.in[0] < 0) return std::nullopt;
   if (product.out[0] == norm.in[0] || product.in[0] != norm.out[0] ||
       product.in_offset_bytes[0] != norm.out_offset_bytes[0] || a != *norm.c.out[0].type ||
       std::count(product.in.begin(), product.in.end(), norm.out[0]) != 1)
@@ -51,10 +41,9 @@ Result<ConstantPtr> column_sums(const ConstantPtr& matrix, ConstantStore& consta
     const int64_t rows = matrix->type.shape[0], columns = matrix->type.shape[1];
     PLICA_TRY(Tensor sums, Tensor::zeros(DType::kF32, {columns}));
     auto* to = static_cast<float*>(sums.data());
-    if (matrix->type.dtype == DType::kF16)
-      add_rows(static_cast<const F16*>(matrix->data), rows, columns, to);
-    else
-      add_rows(static_cast<const BF16*>(matrix->data), rows, columns, to);
+    const auto* from = static_cast<const BF16*>(matrix->data);
+    for (int64_t k = 0; k < rows; ++k, from += columns)
+      for (int64_t n = 0; n < columns; ++n) to[n] += to_float(from[n]);
     return make_constant(std::move(sums), key);
   });
 }

@@ -6,7 +6,7 @@
 
 namespace plica::cuda {
 
-// What is left of a norm in a product of 16 bits that takes its rows as they are:
+// What is left of a norm in a product of bf16 that takes its rows as they are:
 //   norm(x) @ b = scale * (x @ b - mean * column_sums), mean and scale those of a row of x.
 struct FoldedNorm {
   float eps = 0;
@@ -20,7 +20,7 @@ std::optional<FoldedNorm> folded_norm(const RunStep& norm, const RunStep& produc
 // The operands of such a product with what the norm reads in place of its result.
 std::vector<Operand> operands_without_norm(const RunStep& norm, const RunStep& product);
 
-// Of a (K, N) matrix of 16 bits, (N) in f32; made once a model.
+// Of a (K, N) matrix of bf16, (N) in f32; made once a model.
 Result<ConstantPtr> column_sums(const ConstantPtr& matrix, ConstantStore& constants);
 
 }  // namespace plica::cuda

@@ -116,8 +116,6 @@ std::optional<State> find(std::span<const RunStep> steps) {
   if (steps.size() < kProduct + 1) return std::nullopt;
   const std::optional<FoldedNorm> norm = folded_norm(steps[kNorm], steps[kProduct]);
   if (!norm) return std::nullopt;
-  // Of rows of f16 the mean may be 6,000 deviations, and what the sums of products lose beside it be more than what rounding does.
-  if (steps[kNorm].c.in[0].type->dtype != DType::kBF16) return std::nullopt;
   State state;
   state.norm = *norm;
   const RunStep& product = steps[kProduct];
