@@ -1,3 +1,4 @@
+// Long because the steps over one block of queries, which share its vectors, stand together.
 #include "ops/cpu/attention.h"
 
 #include <algorithm>
@@ -157,6 +158,10 @@ HWY_INLINE int64_t add_values(const float* v, int64_t v_stride, const float* wei
   return e;
 }
 
+struct Keys {
+  int64_t first, last;
+};
+
 // The largest score and the sum of weights so far, a lane a query.
 template <int kVectors>
 struct Running {
@@ -200,11 +205,11 @@ void load_queries(const AttentionHead& h, int64_t first, int64_t count, float* H
 
 // What queries with weights of NaN get where those are to be zeros: zeros, NaN beside a value that is not finite.
 template <int kVectors>
-void zero_nan_rows(const AttentionHead& h, const BlockTerms& terms, const Running<kVectors>& running, Scratch& s) {
+void zero_nan_rows(const AttentionHead& h, const Keys& keys, const Running<kVectors>& running, Scratch& s) {
   const D d;
   for (int64_t e = 0; e < h.value_width; ++e) {
     float product = 0;
-    for (int64_t key = terms.first_key; key < terms.last_key; ++key) product += 0 * h.v[key * h.v_stride + e];
+    for (int64_t key = keys.first; key < keys.last; ++key) product += 0 * h.v[key * h.v_stride + e];
     for (int j = 0; j < kVectors; ++j) {
       float* at = s.sums + (e * kVectors + j) * kLanes;
       hn::BlendedStore(hn::Set(d, product), hn::IsNaN(running.sum[j]), d, at);
@@ -212,24 +217,34 @@ void zero_nan_rows(const AttentionHead& h, const BlockTerms& terms, const Runnin
   }
 }
 
-// Divides by the sums of weights and writes the rows.
+// Divides by the sums of weights.
 template <int kVectors>
-void store_rows(const AttentionHead& h, int64_t first, int64_t count, const Running<kVectors>& running, Scratch& s) {
+void divide(const AttentionHead& h, const Keys& keys, const Running<kVectors>& running, Scratch& s) {
   const D d;
-  constexpr int64_t kBlock = kVectors * kLanes;
+  bool has_nan = false;
+  for (int j = 0; j < kVectors && h.zeroes_nan; ++j) has_nan |= !hn::AllFalse(d, hn::IsNaN(running.sum[j]));
+  if (has_nan) zero_nan_rows<kVectors>(h, keys, running, s);
   for (int j = 0; j < kVectors; ++j) {
     V inverse = hn::Div(hn::Set(d, 1.0f), running.sum[j]);
     if (h.zeroes_masked) inverse = hn::IfThenZeroElse(hn::Eq(running.sum[j], hn::Zero(d)), inverse);
     if (h.zeroes_nan) inverse = hn::IfThenElse(hn::IsNaN(running.sum[j]), hn::Set(d, 1.0f), inverse);
     for (int64_t e = 0; e < h.value_width; ++e) {
-      float* at = s.sums + e * kBlock + j * kLanes;
+      float* at = s.sums + (e * kVectors + j) * kLanes;
       hn::Store(hn::Mul(hn::Load(d, at), inverse), d, at);
     }
   }
+}
+
+// Writes rows [begin, end) of the block.
+template <int kVectors>
+void store_rows(const AttentionHead& h, int64_t first, int64_t begin, int64_t end, Scratch& s) {
+  const D d;
+  constexpr int64_t kBlock = kVectors * kLanes;
   float* y = h.y + first * h.y_stride;
-  if (!h.gate.data) return transpose_tile(s.sums, kBlock, h.value_width, count, y, h.y_stride);
-  transpose_tile(s.sums, kBlock, h.value_width, count, s.rows, h.value_width);
-  for (int64_t i = 0; i < count; ++i) {
+  if (!h.gate.data)
+    return transpose_tile(s.sums + begin, kBlock, h.value_width, end - begin, y + begin * h.y_stride, h.y_stride);
+  transpose_tile(s.sums, kBlock, h.value_width, end, s.rows, h.value_width);
+  for (int64_t i = begin; i < end; ++i) {
     const float* row = s.rows + i * h.value_width;
     for (int64_t e = 0; e < h.value_width; e += kLanes) {
       const auto lanes = hn::FirstN(d, static_cast<size_t>(std::min<int64_t>(h.value_width - e, kLanes)));
@@ -243,18 +258,15 @@ void store_rows(const AttentionHead& h, int64_t first, int64_t count, const Runn
   }
 }
 
+// The values of these keys, weighed, in s.sums.
 template <int kVectors>
-void attend_vectors(const AttentionHead& h, int64_t first, const BlockTerms& terms, void* memory) {
+void add_up(const AttentionHead& h, const BlockTerms& terms, const Keys& keys, Running<kVectors>& running, Scratch& s) {
   const D d;
   constexpr int64_t kBlock = kVectors * kLanes;
-  Scratch s(memory, h.width, h.value_width);
-  const int64_t count = std::min(kBlock, h.num_queries - first);
-  load_queries<kVectors>(h, first, count, s.q);
   std::fill_n(s.sums, h.value_width * kBlock, 0.0f);
-  Running<kVectors> running;
   for (int j = 0; j < kVectors; ++j) running.top[j] = hn::Set(d, -kInfinity), running.sum[j] = hn::Zero(d);
-  for (int64_t key = terms.first_key; key < terms.last_key; key += kKeyBlock) {
-    const int64_t last = std::min<int64_t>(key + kKeyBlock, terms.last_key);
+  for (int64_t key = keys.first; key < keys.last; key += kKeyBlock) {
+    const int64_t last = std::min<int64_t>(key + kKeyBlock, keys.last);
     V top[kVectors], rescale[kVectors];
     for (int j = 0; j < kVectors; ++j) top[j] = hn::Set(d, -kInfinity);
     const int64_t rest = score_keys<kTile, kVectors>(h, s.q, terms, key, last, s.scores, top);
@@ -266,10 +278,50 @@ void attend_vectors(const AttentionHead& h, int64_t first, const BlockTerms& ter
       e = add_values<4, kVectors>(v, h.v_stride, s.scores, last - key, e, h.value_width, rescale, s.sums);
     add_values<1, kVectors>(v, h.v_stride, s.scores, last - key, e, h.value_width, rescale, s.sums);
   }
-  bool has_nan = false;
-  for (int j = 0; j < kVectors && h.zeroes_nan; ++j) has_nan |= !hn::AllFalse(d, hn::IsNaN(running.sum[j]));
-  if (has_nan) zero_nan_rows<kVectors>(h, terms, running, s);
-  store_rows<kVectors>(h, first, count, running, s);
+}
+
+// Marks rows that what the block has left out or hidden may change: without any weight where keys with a term of -1e9 or less are
+// left out, and what is not finite where a key that is hidden from the row may have made it so.
+template <int kVectors>
+bool find_strays(const AttentionHead& h, const BlockTerms& terms, const Running<kVectors>& running, const Scratch& s,
+                 float* is_stray) {
+  const D d;
+  bool any = false;
+  for (int j = 0; j < kVectors; ++j) {
+    V stray = hn::Zero(d);
+    if (terms.hides) stray = hn::IfThenElse(hn::Eq(running.sum[j], stray), hn::Set(d, 1.0f), stray);
+    V spoilt = hn::Mul(running.sum[j], hn::Zero(d));
+    for (int64_t e = 0; e < h.value_width && terms.causal; ++e)
+      spoilt = hn::MulAdd(hn::Load(d, s.sums + (e * kVectors + j) * kLanes), hn::Zero(d), spoilt);
+    if (terms.causal) stray = hn::IfThenElse(hn::IsNaN(spoilt), hn::Set(d, 1.0f), stray);
+    any |= !hn::AllFalse(d, hn::Gt(stray, hn::Zero(d)));
+    hn::StoreU(stray, d, is_stray + j * kLanes);
+  }
+  return any;
+}
+
+template <int kVectors>
+void attend_vectors(const AttentionHead& h, int64_t first, const BlockTerms& terms, void* memory) {
+  Scratch s(memory, h.width, h.value_width);
+  const int64_t count = std::min<int64_t>(kVectors * kLanes, h.num_queries - first);
+  load_queries<kVectors>(h, first, count, s.q);
+  Running<kVectors> running;
+  Keys keys{terms.first_key, terms.last_key};
+  add_up<kVectors>(h, terms, keys, running, s);
+  float is_stray[kMaxBlock];
+  const bool any = (terms.hides || terms.causal) && find_strays<kVectors>(h, terms, running, s, is_stray);
+  divide<kVectors>(h, keys, running, s);
+  store_rows<kVectors>(h, first, 0, count, s);
+  for (int64_t i = 0; i < count && any; ++i) {
+    if (is_stray[i] == 0) continue;
+    const Keys seen{0, terms.causal ? std::min(h.num_keys, first + i + 1) : h.num_keys};
+    if (keys.first != seen.first || keys.last != seen.last) {
+      keys = seen;
+      add_up<kVectors>(h, terms, keys, running, s);
+      divide<kVectors>(h, keys, running, s);
+    }
+    store_rows<kVectors>(h, first, i, i + 1, s);
+  }
 }
 
 void attend_block(const AttentionHead& h, int64_t first, const BlockTerms& terms, void* scratch) {
@@ -288,7 +340,10 @@ void add_keys(const ScoreTerms& t, float* values, BlockTerms& block) {
     const bool replaced = t.keep && !t.keep[key * t.keep_col_stride];
     if (replaced) value = std::bit_cast<float>(kReplacedBits);
     values[key] = value;
-    if (!(replaced ? t.fill == -kInfinity : value <= kHidden)) first = std::min(first, key), last = key + 1;
+    const bool masked = (replaced ? t.fill : value) == -kInfinity, hidden = masked || (!replaced && value <= kHidden);
+    block.hides |= hidden && !masked;
+    if (!(block.causal ? masked : hidden)) first = std::min(first, key);  // it may be all that a first row sees
+    if (!hidden) last = key + 1;
   }
   if (first < last) block.first_key = first, block.last_key = last;
   block.keys = values;
@@ -328,6 +383,7 @@ BlockTerms make_terms(const ScoreTerms& t, const AttentionHead& h, int64_t first
   for (int64_t key = first + 1; key < last && t.causal; ++key)
     for (int64_t i = 0; i < std::min(count, key - first); ++i) values[key * block + i] = -kInfinity;
   result.scores = values;
+  result.causal = t.causal;
   result.replaces = t.keep != nullptr;
   result.fill = t.fill;
   result.last_key = last;

@@ -42,7 +42,9 @@ struct BlockTerms {
   const float* keys = nullptr;          // (num_keys): likewise, the same for all queries; after `scores`
   bool replaces = false;                // some of `scores` may be kReplaced
   float fill = 0;                       // of what is kReplaced
-  int64_t first_key = 0, last_key = 0;  // all others have no weight in any row
+  bool causal = false;                  // a row sees keys up to itself
+  int64_t first_key = 0, last_key = 0;  // all others have no weight, but in a row that has none from these
+  bool hides = false;                   // some of them have a term of -1e9 or less that is finite
 };
 
 // How many queries a block takes of a sequence of that length: blocks are even, and fill the registers of this machine.
@@ -55,7 +57,7 @@ size_t block_terms_bytes(int64_t num_queries, int64_t num_keys);     // of one b
 BlockTerms make_block_terms(const ScoreTerms& terms, const AttentionHead& head, int64_t first_query, void* memory);
 
 // Adds terms that are the same for all queries (row strides are not read) to those of a block, which replace nothing. `memory`
-// holds num_keys floats. Keys at both ends that have no weight in any row are left out.
+// holds num_keys floats. Keys at both ends that are hidden from all rows are left out.
 void add_key_terms(const ScoreTerms& terms, float* memory, BlockTerms& block);
 
 // y of the same queries. The scores of 64 keys at a time are the only ones that exist (online softmax, in fp32).

@@ -113,6 +113,43 @@ TEST_P(AttentionZeroRows, OfSegments) {
   }
 }
 
+// Nor rows that see keys up to themselves.
+TEST_P(AttentionZeroRows, OfCausalRows) {
+  Attention causal = op();
+  causal.causal = true;
+  const auto key_30 = [](auto row, auto, double x) { return row == 30 ? NAN : x; };
+  const auto key_40 = [](auto row, auto, double x) { return row == 40 ? INFINITY : x; };
+  const OperandSpec none{.absent = true};
+  for (const int64_t width : {24, 64}) {
+    const Shape q{2, 70, width};
+    add("a value", causal, {queries(q), usual(q), spoiling(q, 30)});
+    add("a key", causal, {queries(q), values(q, key_30), usual(q), none, none, usual(q)});
+    add("a large key", causal, {usual(q), values(q, key_40), spoiling(q, 41)});
+    add("with a bias", causal, {queries(q), values(q, key_30), spoiling(q, 30), bias({70, 70})});
+    const Shape many{22, 150, width};
+    add_halves("many heads", causal, {queries(many), values(many, key_30), spoiling(many, 75)});
+  }
+}
+
+// Keys that a term of -1e9 hides have all the weight where a row sees no others: before the first of a causal order, and behind the
+// last in a window.
+TEST_P(AttentionZeroRows, OfHiddenKeysAlone) {
+  Attention causal = op();
+  causal.causal = true;
+  const OperandSpec none{.absent = true}, k = usual({2, 70, 24});
+  const OperandSpec early = values({2, 70, 24}, [](auto row, auto, double x) { return row < 20 ? 0 : x; });
+  const OperandSpec late = values({2, 70, 24}, [](auto row, auto, double x) { return row > 57 ? 0 : x; });
+  const OperandSpec first = values({1, 70}, [](auto, auto key, double) { return key < 20 ? -1e9 : 0; });
+  const OperandSpec last = values({1, 70}, [](auto, auto key, double) { return key < 50 ? 0 : -1e9; });
+  const OperandSpec window = values({70, 70}, [](auto row, auto key, double) {
+    return std::abs(row - key) > 8 ? -static_cast<double>(INFINITY) : 0;
+  });
+  for (const OperandSpec& gate : {none, k}) {
+    table_.cases.push_back({"padding ahead", causal, {early, k, k, none, first, gate}, {DType::kF32}});
+    table_.cases.push_back({"padding behind a window", op(), {late, k, k, window, last, gate}, {DType::kF32}});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, AttentionZeroRows,
                          testing::Values(ZeroRows::kNone, ZeroRows::kMasked, ZeroRows::kUndefined));
 
