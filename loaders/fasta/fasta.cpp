@@ -11,7 +11,6 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 16;
 constexpr std::string_view kBlanks = " \t\v\f";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlanks);
@@ -46,31 +45,42 @@ void FastaReader::reject(FastaItem& item, const std::string& why) const {
   if (!item.error) item.error = Error(Code::kInvalidInput, why);
 }
 
+// More of the source; none at its end. The first time at least as much as a byte order mark has.
+Status FastaReader::fill() {
+  const bool is_first = buffer_end_ == 0;
+  size_t got = 1;
+  for (buffer_at_ = buffer_end_ = 0; got > 0 && buffer_end_ < (is_first ? 3 : 1); buffer_end_ += got) {
+    PLICA_TRY(got, source_->read(buffer_.data() + buffer_end_, buffer_.size() - buffer_end_));
+  }
+  const std::string_view bytes(buffer_.data(), buffer_end_);
+  if (is_first) {
+    PLICA_TRY(buffer_at_, skip_byte_order_mark(source_->name(), bytes));
+  }
+  if (bytes.find('\0') == std::string_view::npos) return {};
+  return Error(Code::kInvalidInput, "'" + source_->name() + "' is no FASTA file: it holds binary data near line " +
+                                        std::to_string(line_number_ + 1));
+}
+
 Result<bool> FastaReader::next_line() {
   line_.clear();
   for (;;) {
     if (buffer_at_ == buffer_end_) {
-      PLICA_TRY(buffer_end_, source_->read(buffer_.data(), buffer_.size()));
-      buffer_at_ = 0;
-      if (buffer_end_ == 0 && line_.empty()) return false;
-      if (buffer_end_ == 0) break;
-      if (std::memchr(buffer_.data(), '\0', buffer_end_) != nullptr)
-        return Error(Code::kInvalidInput, "'" + source_->name() +
-                                              "' is no FASTA file: it holds binary data near line " +
-                                              std::to_string(line_number_ + 1));
+      PLICA_CHECK(fill());
+      if (buffer_at_ == buffer_end_ && line_.empty()) return false;
+      if (buffer_at_ == buffer_end_) break;
     }
-    const char* start = buffer_.data() + buffer_at_;
-    const char* newline = static_cast<const char*>(std::memchr(start, '\n', buffer_end_ - buffer_at_));
-    const size_t length = newline != nullptr ? static_cast<size_t>(newline - start) : buffer_end_ - buffer_at_;
-    line_.append(start, length);
+    if (ended_by_return_ && buffer_[buffer_at_] == '\n') ++buffer_at_;
+    ended_by_return_ = false;
+    const std::string_view rest = std::string_view(buffer_).substr(buffer_at_, buffer_end_ - buffer_at_);
+    const size_t length = std::min(rest.find_first_of("\r\n"), rest.size());
+    line_.append(rest, 0, length);
     buffer_at_ += length;
-    if (newline == nullptr) continue;
+    if (length == rest.size()) continue;
+    ended_by_return_ = rest[length] == '\r';
     ++buffer_at_;
     break;
   }
   ++line_number_;
-  while (line_.ends_with('\r')) line_.pop_back();
-  if (line_number_ == 1 && line_.starts_with(kByteOrderMark)) line_.erase(0, kByteOrderMark.size());
   return true;
 }
 

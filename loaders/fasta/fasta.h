@@ -23,7 +23,7 @@ struct FastaItem {
   std::optional<Error> error;  // why this record cannot be used; reading goes on behind it
 };
 
-// FASTA read record by record: wrapped or not, LF or CRLF, blank lines, ';' comments, no final newline, gzip, standard
+// FASTA read record by record: wrapped or not, LF, CRLF or CR, blank lines, ';' comments, no final newline, gzip, standard
 // input ("-"). Bad records (no id, no sequence, an id seen before, letters before the first header, characters that are
 // no text) carry an error: what is wrong with them, for whoever names the record.
 class FastaReader {
@@ -36,6 +36,7 @@ class FastaReader {
 
  private:
   Result<bool> next_line();  // into line_; false at the end
+  Status fill();
   void add_residues(FastaItem& item);
   void check(FastaItem& item);
   void reject(FastaItem& item, const std::string& why) const;
@@ -44,6 +45,7 @@ class FastaReader {
   std::string buffer_;
   size_t buffer_at_ = 0;
   size_t buffer_end_ = 0;
+  bool ended_by_return_ = false;  // the last line: a line feed that follows is no line
   std::string line_;
   int64_t line_number_ = 0;
   bool have_header_ = false;                       // line_ holds the header of the next record

@@ -213,4 +213,11 @@ Result<std::unique_ptr<ByteSource>> open_text(const std::string& path, int stop)
   return std::unique_ptr<ByteSource>(std::move(stream));
 }
 
+Result<size_t> skip_byte_order_mark(const std::string& name, std::string_view head) {
+  constexpr std::string_view kUtf8 = "\xef\xbb\xbf", kUtf16[] = {"\xff\xfe", "\xfe\xff"};
+  for (const std::string_view mark : kUtf16)
+    if (head.starts_with(mark)) return cannot_read(name, "found text in UTF-16, wanted ASCII or UTF-8");
+  return head.starts_with(kUtf8) ? kUtf8.size() : 0;
+}
+
 }  // namespace plica

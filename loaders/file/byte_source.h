@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "plica/error.h"
 
@@ -59,5 +60,8 @@ std::unique_ptr<ByteSource> inflate_source(std::unique_ptr<ByteSource> packed, D
 // A file, or standard input for "-"; what starts with the two bytes of gzip is inflated. Once `stop`, a descriptor, can be read
 // from, reading gives an Error, even where it waits for input.
 Result<std::unique_ptr<ByteSource>> open_text(const std::string& path, int stop = -1);
+
+// How many bytes of a byte order mark the text begins with; `head` is its start. UTF-16 is an error.
+Result<size_t> skip_byte_order_mark(const std::string& name, std::string_view head);
 
 }  // namespace plica

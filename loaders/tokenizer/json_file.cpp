@@ -13,7 +13,8 @@ Result<std::string> read_small_file(const std::string& path) {
                                           std::to_string(kLargest) + " are read");
   std::string text(file->size_bytes(), '\0');
   PLICA_CHECK(file->read_at(0, text.data(), text.size()));
-  return text;
+  PLICA_TRY(const size_t mark, skip_byte_order_mark(path, text));
+  return text.substr(mark);
 }
 
 Result<nlohmann::json> read_json_object(const std::string& path) {

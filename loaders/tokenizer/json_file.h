@@ -7,7 +7,7 @@
 
 namespace plica {
 
-// All of a text file of at most 64 MiB.
+// All of a text file of at most 64 MiB, without a byte order mark.
 Result<std::string> read_small_file(const std::string& path);
 
 // A file that holds one JSON object.

@@ -82,11 +82,12 @@ Result<Vocabulary> read_vocab_txt(const std::string& path) {
   Vocabulary out;
   int64_t id = 0;
   for (size_t at = 0; at < text.size(); ++id) {
-    const size_t end = std::min(text.find('\n', at), text.size());
+    size_t end = std::min(text.find_first_of("\r\n", at), text.size());
     std::string token = text.substr(at, end - at);
-    while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
+    while (token.ends_with(' ')) token.pop_back();
     if (!token.empty() && !out.ids.emplace(token, id).second)
       return broken(path, "has the token '" + token + "' twice, the second time in line " + std::to_string(id + 1));
+    if (text.compare(end, 2, "\r\n") == 0) ++end;
     at = end + 1;
   }
   if (out.ids.empty()) return broken(path, "holds no tokens");

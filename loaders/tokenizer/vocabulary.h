@@ -20,7 +20,7 @@ struct Vocabulary {
   std::vector<std::string> files;                       // what was read
 };
 
-// One token a line; the line number from 0 is its id.
+// One token a line, ended by LF, CRLF or CR; the line number from 0 is its id.
 Result<Vocabulary> read_vocab_txt(const std::string& path);
 
 // tokenizer.json of the tokenizers library: WordLevel, WordPiece, BPE and Unigram tables, added tokens, post-processor.

@@ -119,6 +119,36 @@ TEST(Fasta, BinaryDataIsRefused) {
   EXPECT_THAT(item.error().what(), HasSubstr("is no FASTA file"));
 }
 
+TEST(Fasta, LinesMayEndByReturnsAlone) {
+  const auto items = read_text(">a  first\rMKT\rAY\r\r>b\rGG");
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_FALSE(items[0].error || items[1].error);
+  EXPECT_EQ(items[0].record.description, "first");
+  EXPECT_EQ(items[0].record.sequence, "MKTAY");
+  EXPECT_EQ(items[1].record.line, 5);
+  EXPECT_EQ(items[1].record.sequence, "GG");
+}
+
+// Wherever a buffer of the reader ends.
+TEST(Fasta, AReturnAndALineFeedAreOneEnd) {
+  for (size_t length = 65530; length < 65540; ++length) {
+    const auto items = read_text(">" + std::string(length - 1, 'i') + "\r\nMK\r\n>b\r\nGG\r\n");
+    ASSERT_EQ(items.size(), 2u);
+    EXPECT_EQ(items[0].record.sequence, "MK");
+    EXPECT_EQ(items[1].record.line, 3);
+  }
+}
+
+TEST(Fasta, TextInUtf16IsNamed) {
+  TempFolder folder;
+  for (const std::string& text : {std::string("\xff\xfe>\0a\0\n\0M\0", 10), std::string("\xfe\xff\0>\0a\0\n\0M", 10)}) {
+    put_file(folder / "in.fasta", text);
+    auto reader = FastaReader::open(folder / "in.fasta");
+    ASSERT_TRUE(reader);
+    EXPECT_THAT(reader->next().error().what(), HasSubstr("found text in UTF-16, wanted ASCII or UTF-8"));
+  }
+}
+
 TEST(Fasta, AMissingFileIsNamed) {
   auto reader = FastaReader::open("/nowhere/in.fasta");
   ASSERT_FALSE(reader);

@@ -66,6 +66,20 @@ TEST(Vocabulary, BrokenFilesAreNamed) {
   EXPECT_THAT(read_vocab_txt(folder / "vocab.txt").error().what(), HasSubstr("twice, the second time in line 2"));
 }
 
+TEST(Vocabulary, LinesEndInEveryWayBehindAByteOrderMark) {
+  TempFolder folder;
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    put_file(folder / "vocab.txt", "\xef\xbb\xbf[PAD]" + end + "A" + end + end + "C" + end);
+    const auto read = read_vocab_txt(folder / "vocab.txt");
+    ASSERT_TRUE(read) << to_string(read.error());
+    EXPECT_EQ(read->ids, (std::unordered_map<std::string, int64_t>{{"[PAD]", 0}, {"A", 1}, {"C", 3}}));
+  }
+  put_file(folder / "vocab.txt", std::string("\xff\xfe"
+                                             "A\0",
+                                             4));
+  EXPECT_THAT(read_vocab_txt(folder / "vocab.txt").error().what(), HasSubstr("UTF-16"));
+}
+
 TEST(Vocabulary, AFolderWithoutATableHasNone) {
   TempFolder folder;
   auto read = read_vocabulary(folder.path());
