@@ -16,7 +16,8 @@ bool is_readable_in_place(const TensorView& view) {
 
 bool overlap(const TensorView& a, const TensorView& b) {
   const auto *first = static_cast<const std::byte*>(a.data), *second = static_cast<const std::byte*>(b.data);
-  return first < second + num_bytes(b.type) && second < first + num_bytes(a.type);
+  const size_t first_bytes = num_bytes(a.type), second_bytes = num_bytes(b.type);
+  return first_bytes > 0 && second_bytes > 0 && first < second + second_bytes && second < first + first_bytes;
 }
 
 }  // namespace
@@ -82,14 +83,15 @@ Status Session::State::check_output(size_t index) const {
   if (bound.type.dtype != wanted.dtype || bound.type.shape != wanted.shape)
     return Error(Code::kInvalidInput, "output '" + name + "': bound memory is " + to_string(bound.type) +
                                           ", the run makes " + to_string(wanted));
+  const auto shares = [&](const std::string& what, const std::string& other) {
+    return Error(Code::kInvalidInput, "output '" + name + "': bound memory overlaps that of " + what + " '" + other +
+                                          "', wanted memory that no input and no other output has a byte of");
+  };
   for (size_t i = 0; i < dense_inputs_.size(); ++i)
-    if (overlap(bound, dense_inputs_[i]))
-      return Error(Code::kInvalidInput,
-                   "output '" + name + "': bound memory overlaps that of input '" + model->source.inputs[i].name + "'");
+    if (overlap(bound, dense_inputs_[i])) return shares("input", model->source.inputs[i].name);
   for (size_t i = 0; i < bound_outputs_.size(); ++i)
     if (i != index && bound_outputs_[i].data != nullptr && overlap(bound, bound_outputs_[i]))
-      return Error(Code::kInvalidInput, "output '" + name + "': bound memory overlaps that of output '" +
-                                            planned->plan->output_names[i] + "'");
+      return shares("output", planned->plan->output_names[i]);
   return {};
 }
 

@@ -119,6 +119,15 @@ TEST_F(DeviceMemory, AskewIsCopied) {
   for (int run = 0; run < 3; ++run) EXPECT_TRUE(agrees(ids, x, to_h, to_m, 0)) << run;
 }
 
+TEST_F(DeviceMemory, OfAnInputIsNoOutputs) {
+  const OnDevice ids(inputs_of(9).at("ids")), x(inputs_of(9).at("x")), to_h(h), to_m(m);
+  ASSERT_TRUE(agrees(ids, x, to_h, to_m, 0));
+  const TensorView last_of_x{to_m.view().type, static_cast<float*>(x.view().data) + 9 * 24 - 1};
+  ASSERT_TRUE(session.bind_output(1, last_of_x));
+  EXPECT_THAT(session.run().error().what(), HasSubstr("output 'm': bound memory overlaps that of input 'x'"));
+  EXPECT_TRUE(agrees(ids, x, to_h, to_m, 0));
+}
+
 TEST_F(DeviceMemory, MixesWithMemoryOfTheHost) {
   for (int64_t seed = 0; seed < 4; ++seed) {
     const auto inputs = inputs_of(9, seed);

@@ -116,9 +116,26 @@ TEST_F(SessionTest, RefusesWrongOutputs) {
   ASSERT_TRUE(session.bind_output(0, {{DType::kF32, {2, 3}, {}}, y}));
   EXPECT_THAT(session.run().error().what(), HasSubstr("output 'y': bound memory is f32 2x3, the run makes f32 3x2"));
   ASSERT_TRUE(session.bind_output(0, {{DType::kF32, {3, 2}, {}}, x.data()}));
-  EXPECT_THAT(session.run().error().what(), HasSubstr("overlaps that of input 'x'"));
+  EXPECT_THAT(session.run().error().what(), HasSubstr("overlaps that of input 'x', wanted memory"));
   EXPECT_THAT(session.bind_output(0, {{DType::kF32, {3, 2}, {1, 3}}, y}).error().what(), HasSubstr("wanted it dense"));
   EXPECT_THAT(session.bind_output(1, {}).error().what(), HasSubstr("output 1, wanted less than 1"));
+}
+
+// By a byte, at either end; beside each other they are as good as apart.
+TEST_F(SessionTest, RefusesOutputsOverInputs) {
+  std::vector<float> memory(18);
+  ASSERT_TRUE(session.bind(0, {{DType::kF32, {2, 3}, {}}, &memory[6]}));
+  for (const size_t at : {1, 6, 11}) {
+    ASSERT_TRUE(session.bind_output(0, {{DType::kF32, {3, 2}, {}}, &memory[at]}));
+    EXPECT_THAT(session.run().error().what(), HasSubstr("overlaps that of input 'x'")) << at;
+  }
+  for (const size_t at : {0, 12}) {
+    ASSERT_TRUE(session.bind_output(0, {{DType::kF32, {3, 2}, {}}, &memory[at]}));
+    EXPECT_TRUE(session.run()) << at;
+  }
+  ASSERT_TRUE(session.bind(0, {{DType::kF32, {0, 3}, {}}, &memory[3]}));
+  ASSERT_TRUE(session.bind_output(0, {{DType::kF32, {3, 0}, {}}, &memory[3]}));
+  EXPECT_TRUE(session.run());
 }
 
 TEST_F(SessionTest, RefusesWrongInputs) {
