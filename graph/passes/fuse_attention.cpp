@@ -1,3 +1,4 @@
+#include <limits>
 #include <numeric>
 
 #include "graph/passes/attention_paths.h"
@@ -5,6 +6,7 @@
 #include "graph/passes/predicates.h"
 #include "graph/passes/rules.h"
 #include "runtime/core/dtype.h"
+#include "runtime/core/shape.h"
 
 namespace plica {
 namespace {
@@ -73,6 +75,18 @@ bool y_feeds_product(Match& m) { return feeds_product(m.graph(), m.value("y")); 
 bool b_is_as_q(Match& m) { return m.type("b").dtype == m.type("q").dtype; }
 bool b_is_float_mask(Match& m) { return b_is_as_q(m) && m.type("m").dtype == m.type("q").dtype; }
 bool m_and_n_are_as_q(Match& m) { return b_is_float_mask(m) && m.type("n").dtype == m.type("q").dtype; }
+
+// Elements of a sum of two addends and of the one beside it.
+int64_t size_of_addends(Match& m, std::string_view a, std::string_view b, std::string_view beside) {
+  const Result<Shape> sum = broadcast(m.shape(a), m.shape(b));
+  return sum ? num_elements(*sum) + num_elements(m.shape(beside)) : std::numeric_limits<int64_t>::max();
+}
+
+// Of three addends two are summed before, in the file's order where that costs nothing: the last one is often a mask of such large
+// numbers that the others round away beside it, and rows that are masked as a whole show it.
+bool first_two_merge(Match& m) {
+  return m_and_n_are_as_q(m) && size_of_addends(m, "b", "m", "n") <= size_of_addends(m, "b", "n", "m");
+}
 
 // The same for all queries: kernels read that once a tile of keys.
 bool b_repeats_rows(Match& m) {
@@ -165,6 +179,8 @@ constexpr Rule kRules[] = {
     {"bias", "y = Add(Scores(q, k) {scale=$s, cap=$c}, b)", "y = Scores(q, k, b) {scale=$s, cap=$c}", b_is_as_q},
     {"float_mask", "y = Add(Scores(q, k, b) {scale=$s, cap=$c}, m)", "y = Scores(q, k, b, m) {scale=$s, cap=$c}",
      b_is_float_mask},
+    {"first_two_addends", "y = Add(Scores(q, k, b, m) {scale=$s, cap=$c}, n)",
+     "y = Scores(q, k, Add(b, m), n) {scale=$s, cap=$c}", first_two_merge},
     {"third_addend", "y = Add(Scores(q, k, b, m) {scale=$s, cap=$c}, n)",
      "y = Scores(q, k, Add(b, n), m) {scale=$s, cap=$c}", m_and_n_are_as_q},
     {"bool_mask", "y = Where(m, Scores(q, k, b?) {scale=$s, cap=$c}, $f)",
