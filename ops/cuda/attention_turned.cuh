@@ -32,11 +32,10 @@ struct RowHalves {
   uint4 first, second;
 };
 
-template <class C>
-__device__ __forceinline__ RowHalves read_halves(const TurnedHeads& x, int batch, int head, int row, int element) {
-  const auto* from =
-      static_cast<const typename C::T*>(x.data) + batch * x.step[0] + head * x.step[1] + row * x.step[2] + element;
-  return {*reinterpret_cast<const uint4*>(from), *reinterpret_cast<const uint4*>(from + C::kWidth / 2)};
+// Of one head, from a row on.
+template <class T>
+__device__ __forceinline__ const T* rows_of(const TurnedHeads& x, int batch, int head, int row) {
+  return static_cast<const T*>(x.data) + batch * x.step[0] + head * x.step[1] + row * x.step[2];
 }
 
 template <class T>
@@ -61,16 +60,11 @@ class RowsUnderWay {
                                               int first, int rows) {
     turns_ = cosine.data != nullptr;
     if (!turns_) return;
-    each([&](int i, int row, int element) {
-      if (first + row >= rows) return;
-      cosine_[i] = read_halves<C>(cosine, batch, head, first + row, element);
-      sine_[i] = read_halves<C>(sine, batch, head, first + row, element);
-    });
+    read_halves(cosine, batch, head, first, rows, cosine_);
+    read_halves(sine, batch, head, first, rows, sine_);
   }
   __device__ __forceinline__ void read(const TurnedHeads& x, int batch, int head, int first, int rows) {
-    each([&](int i, int row, int element) {
-      if (first + row < rows) x_[i] = read_halves<C>(x, batch, head, first + row, element);
-    });
+    read_halves(x, batch, head, first, rows, x_);
   }
   __device__ __forceinline__ void write(T* to) const {
     each([&](int i, int row, int element) {
@@ -87,6 +81,20 @@ class RowsUnderWay {
 
  private:
   static constexpr int kNum = (kRows * C::kHalves + C::kThreads - 1) / C::kThreads, kAngles = kTurns ? kNum : 1;
+  static constexpr int kRowsAtOnce = C::kThreads / C::kHalves;
+
+  // Addresses go from part to part by one addition.
+  template <int kCount>
+  __device__ __forceinline__ static void read_halves(const TurnedHeads& x, int batch, int head, int first, int rows,
+                                                     RowHalves (&to)[kCount]) {
+    const int row = static_cast<int>(threadIdx.x) / C::kHalves;
+    const T* from = rows_of<T>(x, batch, head, first + row) + threadIdx.x % C::kHalves * 8;
+    each([&](int i, int, int) {
+      if (first + row + i * kRowsAtOnce < rows)
+        to[i] = {*reinterpret_cast<const uint4*>(from), *reinterpret_cast<const uint4*>(from + C::kWidth / 2)};
+      from += kRowsAtOnce * x.step[2];
+    });
+  }
 
   // fn(i, row, element) for this thread's parts of rows.
   template <class Fn>
@@ -270,7 +278,7 @@ __device__ __forceinline__ bool write_results(const TurnedAttention& p, const ty
                                               int head, int first_query) {
   using T = typename C::T;
   bool any_undefined = false;
-#pragma unroll 2
+#pragma unroll 1  // instructions are fetched once, and take longer than the arithmetic
   for (int i = threadIdx.x; i < C::kQueries * C::kWidth / 4; i += C::kThreads) {
     const int query = i / (C::kWidth / 4), column = i % (C::kWidth / 4) * 4, first = query / 16 * C::kShares,
               row = query % 16;
@@ -289,8 +297,9 @@ __device__ __forceinline__ bool write_results(const TurnedAttention& p, const ty
     const bool undefined = isnan(weight) && p.zero_rows == ops::ZeroRows::kUndefined;
     any_undefined |= undefined;
     if (weight == 0 && p.zero_rows != ops::ZeroRows::kNone) weight = 1;
+    const float factor = 1.0f / weight;
 #pragma unroll
-    for (float& v : value) v = undefined ? 0.0f : v / weight;
+    for (float& v : value) v = undefined ? 0.0f : v * factor;
     T* to = static_cast<T*>(const_cast<void*>(p.y.data)) + batch * p.y.step[0] + head * p.y.step[1] +
             (first_query + query) * p.y.step[2] + column;
     *reinterpret_cast<Pack<T, 4>*>(to) = put_together<T, 4>(value);
@@ -300,10 +309,9 @@ __device__ __forceinline__ bool write_results(const TurnedAttention& p, const ty
 
 // As attention::spoil_zeros, for a block's rows.
 template <class C>
-__device__ __forceinline__ void spoil_zeros(const TurnedAttention& p, int batch, int head, int first_query) {
+__device__ __forceinline__ void spoil_zeros(const TurnedAttention& p, const Values<typename C::T>& values, int batch,
+                                            int head, int first_query) {
   using T = typename C::T;
-  const Values<T> values{static_cast<const T*>(p.v.data) + batch * p.v.step[0] + head * p.v.step[1], p.v.step[2], 1,
-                         C::kWidth};
   T* y = static_cast<T*>(const_cast<void*>(p.y.data)) + batch * p.y.step[0] + head * p.y.step[1];
 #pragma unroll 1
   for (int i = threadIdx.x; i < C::kQueries * C::kWidth; i += C::kThreads) {
@@ -351,7 +359,8 @@ __global__ void __launch_bounds__(C::kThreads) turned_attention_kernel(const __g
   __syncthreads();
   const bool undefined = write_results<C>(p, results, batch, head, first_query);
   if (p.zero_rows == ops::ZeroRows::kUndefined && __syncthreads_or(undefined))
-    spoil_zeros<C>(p, batch, head, first_query);
+    spoil_zeros<C>(p, {rows_of<typename C::T>(p.v, batch, head, 0), p.v.step[2], 1, C::kWidth}, batch, head,
+                   first_query);
 }
 
 }  // namespace plica::cuda::attention
