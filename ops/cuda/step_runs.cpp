@@ -1,3 +1,4 @@
+#include "ops/cuda/attention_projected.h"
 #include "ops/cuda/attention_turned.h"
 #include "ops/cuda/product_normed.h"
 #include "ops/cuda/small_steps.h"
@@ -6,7 +7,8 @@
 namespace plica {
 namespace {
 
-const RunKernel kKernels[] = {cuda::small_steps, cuda::attention::turned_attention, cuda::normed_product};
+const RunKernel kKernels[] = {cuda::small_steps, cuda::attention::projected_attention,
+                              cuda::attention::turned_attention, cuda::normed_product};
 
 }  // namespace
 
