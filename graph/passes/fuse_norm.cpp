@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "graph/passes/passes.h"
 #include "graph/passes/predicates.h"
 #include "graph/passes/rules.h"
+#include "ops/pointwise.h"
 
 namespace plica {
 namespace {
@@ -25,6 +27,19 @@ bool is_root_count(Match& m) {
 }
 bool is_root_count_and_g_is_vector(Match& m) { return is_root_count(m) && g_is_vector(m); }
 
+// Whether all that reads the norm `n` is a product with a vector: norms of one x by several gammas, whose common part an exporter's
+// single steps share, become one norm each.
+bool gammas_are_vectors(Match& m) {
+  const Graph& graph = m.graph();
+  const ValueId n = m.value("n");
+  const auto is_vector = [&](ValueId id) { return graph.type(id).shape == Shape{m.shape("n").back()}; };
+  const auto& users = graph.value(n).users;
+  return g_is_vector(m) && !graph.is_output(n) && std::all_of(users.begin(), users.end(), [&](NodeId user) {
+           const Node& node = graph.node(user);
+           return node.op == &pointwise_op(ops::Fn::kMul) && is_vector(node.inputs[node.inputs[0] == n ? 1 : 0]);
+         });
+}
+
 // Whether rules may leave what they match to other readers: a mean that is read elsewhere is computed for them.
 constexpr bool kShares = true;
 
@@ -42,7 +57,10 @@ constexpr Rule kRules[] = {
         r = Div(g, Sqrt(Add(v, $eps)))
         y = Add(Mul(x, r), Sub(b, Mul(m, r))))",
      "y = LayerNorm(x, g, b) {eps=$eps}", g_and_b_are_vectors, kShares},
-    {"layer_norm_gamma", "y = Mul(LayerNorm(x) {eps=$eps}, g)", "y = LayerNorm(x, g) {eps=$eps}", g_is_vector},
+    {"layer_norm_gamma",
+     R"(n = LayerNorm(x) {eps=$eps}
+        y = Mul(n, g))",
+     "y = LayerNorm(x, g) {eps=$eps}", gammas_are_vectors, kShares},
     {"layer_norm_gamma_first",  // gamma on the deviation, before the division
      R"(d = Sub(x, Reduce(x) {kind=mean, axes=[-1]})
         v = Reduce(Mul(d, d)) {kind=mean, axes=[-1]}
@@ -57,7 +75,10 @@ constexpr Rule kRules[] = {
      is_root_count, kShares},
     {"rms_norm_of_direction_gamma", "y = Mul(Mul(Div(x, Sqrt(Reduce(Mul(x, x)) {axes=[-1]})), g), $c)",
      "y = RmsNorm(x, g) {eps=0}", is_root_count_and_g_is_vector, kShares},
-    {"rms_norm_gamma", "y = Mul(RmsNorm(x) {eps=$eps}, g)", "y = RmsNorm(x, g) {eps=$eps}", g_is_vector},
+    {"rms_norm_gamma",
+     R"(n = RmsNorm(x) {eps=$eps}
+        y = Mul(n, g))",
+     "y = RmsNorm(x, g) {eps=$eps}", gammas_are_vectors, kShares},
     {"rms_norm_gamma_first", "y = Div(Mul(x, g), Sqrt(Add(Reduce(Mul(x, x)) {kind=mean, axes=[-1]}, $eps)))",
      "y = RmsNorm(x, g) {eps=$eps}", g_is_vector, kShares},
 };
