@@ -104,6 +104,26 @@ bool is_row_or_column(Match& m) {
   return true;
 }
 
+// A Reshape that makes one axis of the concatenated one and those behind it.
+bool merges_concatenated_axis(Match& m) {
+  const Shape &a = m.shape("a"), &b = m.shape("b"), &to = m.list("$s");
+  const auto axis = static_cast<size_t>(std::get<int64_t>(m.attr("$k")));
+  if (to.size() >= a.size() || axis >= to.size()) return false;
+  const size_t num_merged = a.size() - to.size();
+  const auto behind = a.begin() + static_cast<std::ptrdiff_t>(axis) + 1;
+  const int64_t inside = num_elements(Shape(behind, behind + static_cast<std::ptrdiff_t>(num_merged)));
+  Shape merged(a.begin(), behind);
+  merged.insert(merged.end(), behind + static_cast<std::ptrdiff_t>(num_merged), a.end());
+  const auto set = [&](std::string_view capture, int64_t size) {
+    merged[axis] = size * inside;
+    m.set(capture, Shape(merged));
+  };
+  set("$as", a[axis]);
+  set("$bs", b[axis]);
+  merged[axis] = (a[axis] + b[axis]) * inside;
+  return inside > 1 && merged == to;
+}
+
 bool is_kept_shape(Match& m) {
   Shape kept = m.shape("x");
   for (int64_t axis : m.list("$axes")) kept[static_cast<size_t>(axis)] = 1;
@@ -197,6 +217,8 @@ constexpr Rule kRules[] = {
     {"slice_same", "y = Slice(x) {starts=$s, sizes=$n, steps=$t}", "y = x", is_from_the_start},
     {"reduce_none", "y = Reduce(x) {kind=$k, axes=[], keepdims=$d}", "y = x"},
     {"concat_one", "y = Concat(x) {axis=$a}", "y = x"},
+    {"concat_before_reshape", "y = Reshape(Concat(a, b) {axis=$k}) {shape=$s}",
+     "y = Concat(Reshape(a) {shape=$as}, Reshape(b) {shape=$bs}) {axis=$k}", merges_concatenated_axis},
     {"gather_in_order", "y = GatherNd(x, places)", "y = Reshape(x) {shape=$shape}", takes_all_in_order},
 
     // Two of a kind.

@@ -45,6 +45,11 @@ bool is_rotation_of_turned_pairs(Match& m) {
          m.list("$shape") == x && m.shape("y") == x;
 }
 
+bool is_rotation_of_turned_pairs_by_sine(Match& m) {
+  m.set("$one", Shape(m.shape("s")));
+  return is_rotation_of_turned_pairs(m);
+}
+
 // cos and sin stand for pairs; the operator has one for each element.
 bool is_rotation_of_pairs(Match& m) {
   const Shape& x = m.shape("x");
@@ -88,6 +93,12 @@ constexpr Rule kRules[] = {
         r = Reshape(Concat(Reshape(Neg(o)) {shape=$column}, Reshape(e) {shape=$column}) {axis=-1}) {shape=$shape}
         y = Add(Mul(x, c), Mul(r, s)))",
      "y = Rotary(x, c, s) {interleaved=true}", is_rotation_of_turned_pairs},
+    {"rotary_of_turned_pairs_by_sine",
+     R"(e = Slice(x) {starts=$es, sizes=$n, steps=$et}
+        o = Slice(x) {starts=$os, sizes=$n, steps=$ot}
+        r = Reshape(Concat(Reshape(Neg(o)) {shape=$column}, Reshape(e) {shape=$column}) {axis=-1}) {shape=$shape}
+        y = Add(x, Mul(r, s)))",
+     "y = Rotary(x, Expand(1) {shape=$one}, s) {interleaved=true}", is_rotation_of_turned_pairs_by_sine},
     {"rotary_of_pairs",
      R"(e = Slice(x) {starts=$es, sizes=$n, steps=$et}
         o = Slice(x) {starts=$os, sizes=$n, steps=$ot}
