@@ -1,5 +1,6 @@
 #include "tools/command.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -9,6 +10,7 @@
 #include <new>
 
 #include "runtime/core/result.h"
+#include "tools/printable.h"
 
 namespace plica {
 
@@ -67,9 +69,25 @@ std::function<std::string(const std::string&)> at_least(int64_t least) {
   };
 }
 
+namespace {
+
+// The message of a line of the log, whose names are those of files.
+class PrintableMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = printable({message.payload.data(), message.payload.size()}, Lines::kKeep);
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PrintableMessage>(); }
+};
+
+}  // namespace
+
 void set_up_log(std::string_view level) {
   auto logger = spdlog::stderr_color_mt("plica");
-  logger->set_pattern("%^plica: %l:%$ %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('*').set_pattern("%^plica: %l:%$ %*");
+  logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(std::string(level)));
   spdlog::set_default_logger(std::move(logger));
 }

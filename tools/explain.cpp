@@ -9,6 +9,7 @@
 #include "tools/command.h"
 #include "tools/explain_why.h"
 #include "tools/given_inputs.h"
+#include "tools/printable.h"
 
 namespace plica {
 namespace {
@@ -125,7 +126,7 @@ void print_text(const Plan& plan, bool memory) {
                 std::string(step.kernel->name).c_str(), to_string(step.attrs).c_str(), types_of(step.out).c_str(),
                 types_of(step.in).c_str(), step.cost.bytes / 1024);
     if (step.cost.flops > 0) std::printf(", %.2f Mflop", step.cost.flops / 1e6);
-    if (!step.name.empty()) std::printf("  '%s'", step.name.c_str());
+    if (!step.name.empty()) std::printf("  '%s'", printable(step.name).c_str());
     std::printf("\n");
     for (const Declined& other : step.declined)
       std::printf("        not %s: %s\n", std::string(other.kernel).c_str(), other.why.c_str());
@@ -144,7 +145,7 @@ Result<int> explain(const ExplainArguments& arguments, const CommonOptions& comm
   PLICA_TRY(const auto planned, model.state()->plan(views));
   if (!arguments.why.empty()) {
     PLICA_TRY(const std::string text, explain_why(*model.state(), planned->signature, arguments.why));
-    std::printf("%s", text.c_str());
+    std::printf("%s", printable(text, Lines::kKeep).c_str());
     return kDone;
   }
   if (arguments.json) {

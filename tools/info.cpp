@@ -10,6 +10,7 @@
 #include "runtime/core/shape.h"
 #include "tools/command.h"
 #include "tools/input_shapes.h"
+#include "tools/printable.h"
 
 namespace plica {
 namespace {
@@ -112,14 +113,14 @@ void print_list(const char* title, const ordered_json& items) {
   if (items.empty()) return;
   std::printf("%s\n", title);
   for (const auto& [key, value] : items.items())
-    std::printf("  %s\n", items.is_array()
-                              ? value.get<std::string>().c_str()
-                              : (key + " " + (value.is_string() ? value.get<std::string>() : value.dump())).c_str());
+    std::printf("  %s\n", printable((items.is_array() ? "" : key + " ") +
+                                    (value.is_string() ? value.get<std::string>() : value.dump()))
+                              .c_str());
 }
 
 void print_text(const ordered_json& root) {
   constexpr double kMiB = 1048576;
-  std::printf("made by %s, IR version %ld\n", root["producer"].get<std::string>().c_str(),
+  std::printf("made by %s, IR version %ld\n", printable(root["producer"].get<std::string>()).c_str(),
               root["ir_version"].get<long>());
   print_list("operator sets", root["opsets"]);
   print_list("inputs", root["inputs"]);

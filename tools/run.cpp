@@ -8,6 +8,7 @@
 #include "runtime/core/result.h"
 #include "tools/command.h"
 #include "tools/input_arrays.h"
+#include "tools/printable.h"
 
 namespace plica {
 namespace {
@@ -42,7 +43,7 @@ Result<int> run_model(const RunArguments& arguments, const CommonOptions& common
     const auto found = outputs.find(info.name);
     if (found == outputs.end()) return Error(Code::kInternal, "the run gave no output '" + info.name + "'");
     PLICA_CHECK(writer.add(info.name, found->second.view()));
-    std::printf("%s %s\n", info.name.c_str(), to_string(found->second.type()).c_str());
+    std::printf("%s %s\n", printable(info.name).c_str(), to_string(found->second.type()).c_str());
   }
   PLICA_CHECK(writer.commit());
   return kDone;

@@ -5,6 +5,7 @@
 #include "runtime/core/result.h"
 #include "tools/command.h"
 #include "tools/given_inputs.h"
+#include "tools/printable.h"
 #include "tools/verification.h"
 
 namespace plica {
@@ -33,8 +34,9 @@ Result<int> run_verify(const VerifyArguments& arguments, const CommonOptions& co
   for (const VerifiedOutput& output : outputs) {
     const Difference& difference = output.difference;
     std::printf("%-9s %s %s: largest difference %.3g, relative to 1 + |x| %.3g%s%s\n",
-                difference.within ? "agrees" : "DIFFERS", output.name.c_str(), to_string(output.type).c_str(),
-                difference.largest, difference.relative, difference.within ? "" : "; ", difference.sentence.c_str());
+                difference.within ? "agrees" : "DIFFERS", printable(output.name).c_str(),
+                to_string(output.type).c_str(), difference.largest, difference.relative, difference.within ? "" : "; ",
+                difference.sentence.c_str());
   }
   return exit_code(outputs);
 }

@@ -112,6 +112,17 @@ TEST_F(Embed, NothingToDoWritesNothing) {
   EXPECT_TRUE(plica_.has("failed.tsv"));
 }
 
+// Nor is a closed stream one of the files that the program opens.
+TEST_F(Embed, ClosedStandardStreamsAreNoFiles) {
+  put_file(plica_ / "in.fasta", ">a\nMK\n");
+  const auto closed = plica_("embed esm2.onnx - -o out.npz <&- >.out 2>.err; exit $? #");
+  EXPECT_EQ(closed.code, 2);
+  EXPECT_THAT(closed.err, HasSubstr("cannot read 'standard input': Bad file descriptor"));
+  EXPECT_EQ(plica_("embed esm2.onnx in.fasta -o out.npz >&- 2>&- </dev/null; exit $? #").code, 0);
+  EXPECT_EQ(vectors("out.npz").size(), 1u);
+  EXPECT_EQ(plica_("info esm2.onnx >&- 2>.err; exit $? #").code, 2);
+}
+
 TEST_F(Embed, ATruncatedModelIsRefusedWithItsPlace) {
   const std::string whole = get_file(plica_ / "esm2.onnx");
   put_file(plica_ / "in.fasta", ">a\nMK\n");

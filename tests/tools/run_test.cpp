@@ -73,6 +73,20 @@ TEST_F(Run, WrongOptionsAreNamedWithWhatIsWanted) {
   EXPECT_THAT(repeat.err, HasSubstr("--repeat: found 0, wanted 1 or more"));
 }
 
+// The terminal that shows them takes no orders from a file.
+TEST_F(Run, NamesOfFilesArePrintedAsText) {
+  auto model = language_model();
+  model.set_producer_name("a\x1b[31m");
+  model.mutable_graph()->mutable_node(0)->set_input(0, "no\x1b]0;t\x07");
+  save(model, plica_ / "bad.onnx");
+  EXPECT_THAT(plica_("info bad.onnx").err, HasSubstr("value 'no\\x1b]0;t\\x07' is made by no node\n"));
+  model.mutable_graph()->mutable_node(0)->set_input(0, "tokens");
+  model.mutable_graph()->mutable_node(0)->set_name("n\n\x1b[2J");
+  save(model, plica_ / "bad.onnx");
+  EXPECT_THAT(plica_("info bad.onnx").out, HasSubstr("made by a\\x1b[31m"));
+  EXPECT_THAT(plica_("explain bad.onnx --inputs in.npz").out, HasSubstr("'n\\x0a\\x1b[2J'"));
+}
+
 TEST_F(Run, HelpThatDoesNotArriveIsAnError) {
   for (const char* arguments : {"--help", "bench --help", "--version"})
     EXPECT_EQ(plica_(std::string(arguments) + " >/dev/full 2>.err; code=$?; : >.out; exit $code #").code, 2)

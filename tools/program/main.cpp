@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
@@ -51,6 +53,13 @@ void add_common(CLI::App& program, CommonOptions& common) {
       ->capture_default_str();
 }
 
+// Standard streams that whoever started the program has closed: a file opened later would become one of them, be read as standard input
+// or get what is printed. In their places are streams that give an error when they are used.
+void fill_standard_streams() {
+  for (int stream = 0; stream < 3; ++stream)
+    if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
 // The exit code, unless what was printed did not arrive.
 int with_output(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
@@ -87,6 +96,7 @@ int run(int argc, char** argv) {
 }  // namespace plica
 
 int main(int argc, char** argv) {
+  plica::fill_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the writing, which says which file
   return plica::run(argc, argv);
 }
