@@ -67,7 +67,8 @@ class Literal {
 };
 
 Error bad_header(std::string_view dictionary, const std::string& why) {
-  return Error(Code::kInvalidInput, "the array's header " + why + ": " + std::string(dictionary.substr(0, 200)));
+  dictionary = dictionary.substr(0, std::min<size_t>(dictionary.find_last_not_of(" \n") + 1, 200));
+  return Error(Code::kInvalidInput, "the array's header " + why + ": " + std::string(dictionary));
 }
 
 Status parse_descr(std::string_view descr, NpyHeader& header) {

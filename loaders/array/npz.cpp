@@ -1,5 +1,8 @@
 #include "loaders/array/npz.h"
 
+#include <set>
+#include <string_view>
+
 #include "loaders/array/npy.h"
 #include "runtime/core/result.h"
 
@@ -21,8 +24,11 @@ Result<Tensor> read_member(const ZipReader& zip, const ZipMember& member) {
 Result<std::vector<NamedTensor>> read_npz(const std::string& path) {
   PLICA_TRY(const ZipReader zip, ZipReader::open(path));
   std::vector<NamedTensor> arrays;
+  std::set<std::string_view> names;
   for (const ZipMember& member : zip.members()) {
     if (!member.name.ends_with(kSuffix)) continue;
+    if (!names.insert(member.name).second)
+      return Error(Code::kInvalidInput, "'" + path + "' has member '" + member.name + "' twice, wanted each name once");
     PLICA_TRY(Tensor tensor, read_member(zip, member).context("reading array '" + member.name + "' of '" + path + "'"));
     arrays.emplace_back(member.name.substr(0, member.name.size() - kSuffix.size()), std::move(tensor));
   }

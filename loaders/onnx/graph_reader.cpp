@@ -61,7 +61,12 @@ GraphReader::~GraphReader() = default;
 
 Status GraphReader::read() {
   if (!model_.has_graph()) return invalid("the file holds no graph");
-  for (const auto& opset : model_.opset_import()) opsets_[without_alias(opset.domain())] = opset.version();
+  for (const auto& opset : model_.opset_import()) {
+    const auto [known, is_new] = opsets_.emplace(without_alias(opset.domain()), opset.version());
+    if (!is_new && known->second != opset.version())
+      return invalid("the file imports operator set '" + opset.domain() + "' twice, found versions " +
+                     std::to_string(known->second) + " and " + std::to_string(opset.version()) + ", wanted one");
+  }
   if (opsets_.empty() && model_.ir_version() < 3) opsets_[""] = 1;
   if (opsets_.empty()) return invalid("the file imports no operator set");
   for (const auto& function : model_.functions())

@@ -46,6 +46,11 @@ TEST(Npz, ANameMayComeOnce) {
   auto writer = NpzWriter::create(folder / "x.npz");
   ASSERT_TRUE(writer->add("a", counting({1}).view()));
   EXPECT_FALSE(writer->add("a", counting({1}).view()));
+  ASSERT_TRUE(write_npz(folder / "x.npz", {{"a", counting({1})}, {"b", counting({1})}}));
+  std::string bytes = get_file(folder / "x.npz");
+  for (size_t at = bytes.find("b.npy"); at != std::string::npos; at = bytes.find("b.npy")) bytes[at] = 'a';
+  put_file(folder / "x.npz", bytes);
+  EXPECT_THAT(read_npz(folder / "x.npz").error().what(), HasSubstr("has member 'a.npy' twice"));
 }
 
 TEST(Npz, AWrongByteIsFoundByItsChecksum) {

@@ -158,6 +158,11 @@ TEST(OnnxModule, RefusesWhatIsNoModel) {
   proto = rich_model();
   proto.clear_opset_import();
   EXPECT_THAT(error_of(proto), HasSubstr("no operator set"));
+  proto = rich_model();
+  proto.add_opset_import()->set_version(proto.opset_import(0).version());
+  EXPECT_EQ(error_of(proto), "");
+  proto.add_opset_import()->set_version(11);
+  EXPECT_THAT(error_of(proto), HasSubstr("imports operator set '' twice"));
   EXPECT_EQ(read_module("/no/such/model.onnx").error().code(), Code::kInvalidInput);
   EXPECT_THAT(read_module("/tmp").error().what(), HasSubstr("it is a folder"));
 }

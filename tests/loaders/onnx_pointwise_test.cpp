@@ -37,6 +37,7 @@ TEST(OnnxPointwise, CastsOfWhatIsNoNumberAreDefined) {
   const Numbers y = first(OneOp("Cast").input<float>({3}, {-kInfinity, std::nanf(""), -1.5f}).attr("to", int64_t{7}));
   EXPECT_THAT(y.values, ElementsAre(static_cast<double>(INT64_MIN), 0, -1));
   EXPECT_THAT(error_of(OneOp("Cast", 19).counted({2}).attr("to", int64_t{17})), HasSubstr("'to'"));
+  EXPECT_THAT(error_of(OneOp("Cast").counted({2})), HasSubstr("attribute 'to' is absent, wanted"));
 }
 
 TEST(OnnxPointwise, ModAndIsInfReadTheirAttributes) {

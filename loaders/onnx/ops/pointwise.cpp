@@ -73,6 +73,7 @@ Status is_inf(Lowering& n) {
 Status where(Lowering& n) { return n.give(n.call(Fn::kWhere, {n.in(0), n.in(1), n.in(2)})); }
 
 Status cast(Lowering& n) {
+  if (n.node().find("to") == nullptr) return invalid_model("attribute 'to' is absent, wanted a type of elements");
   PLICA_TRY(const DType to, n.dtype_attr("to", DType::kF32));
   return n.give(n.cast(n.in(0), to));
 }
