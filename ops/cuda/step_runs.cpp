@@ -1,5 +1,6 @@
 #include "ops/cuda/attention_projected.h"
 #include "ops/cuda/attention_turned.h"
+#include "ops/cuda/normed_rows.h"
 #include "ops/cuda/product_normed.h"
 #include "ops/cuda/small_steps.h"
 #include "ops/step_run.h"
@@ -8,7 +9,7 @@ namespace plica {
 namespace {
 
 const RunKernel kKernels[] = {cuda::small_steps, cuda::attention::projected_attention,
-                              cuda::attention::turned_attention, cuda::normed_product};
+                              cuda::attention::turned_attention, cuda::normed_product, cuda::normed_rows};
 
 }  // namespace
 
