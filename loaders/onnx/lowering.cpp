@@ -22,6 +22,10 @@ bool takes_sequences(const Op& op) {
          std::find(std::begin(kOthers), std::end(kOthers), op.type) != std::end(kOthers);
 }
 
+bool takes_random(const Op& op) {
+  return op.type == "Greater" || op.type == "GreaterOrEqual" || op.type == "Less" || op.type == "LessOrEqual";
+}
+
 }  // namespace
 
 Status Lowering::run() {
@@ -75,7 +79,8 @@ Status Lowering::lower_node(const Node& node) {
     const bool is_sequence = sequences_.contains(input);
     if (is_sequence && !takes_sequences(op))
       return invalid_model("input " + std::to_string(i) + " is a sequence, wanted a tensor");
-    if (input != kNoValue && !is_sequence) {
+    const bool is_random = takes_random(op) && random_.contains(input);
+    if (input != kNoValue && !is_sequence && !is_random) {
       PLICA_TRY(id, resolve(input));
     }
     operands.push_back(id);
@@ -97,6 +102,9 @@ Status Lowering::lower_node(const Node& node) {
 Result<Id> Lowering::resolve(onnx::ValueId value) {
   const auto at = static_cast<size_t>(value);
   if (values_[at] != kNone) return values_[at];
+  if (random_.contains(value))
+    return unsupported("'" + module_.values[at].name +
+                       "' are random numbers, which are not made here, wanted a comparison that holds for all of them");
   const int32_t index = module_.values[at].constant;
   if (index < 0) return Error(Code::kInternal, "value '" + module_.values[at].name + "' is read before it is made");
   Id& known = constants_[static_cast<size_t>(index)];
@@ -119,6 +127,12 @@ const Ids* Lowering::sequence(size_t i) const {
   if (i >= node_->inputs.size()) return nullptr;
   const auto found = sequences_.find(node_->inputs[i]);
   return found == sequences_.end() ? nullptr : &found->second;
+}
+
+const RandomNumbers* Lowering::random(size_t i) const {
+  if (i >= node_->inputs.size()) return nullptr;
+  const auto found = random_.find(node_->inputs[i]);
+  return found == random_.end() ? nullptr : &found->second;
 }
 
 Result<ConstantPtr> Lowering::known(size_t i) {
@@ -210,6 +224,11 @@ Status Lowering::give(size_t o, Result<Id> value) {
 
 Status Lowering::give_sequence(size_t o, Ids values) {
   if (wants(o)) sequences_[node_->outputs[o]] = std::move(values);
+  return {};
+}
+
+Status Lowering::give_random(RandomNumbers numbers) {
+  if (wants(0)) random_[node_->outputs[0]] = std::move(numbers);
   return {};
 }
 

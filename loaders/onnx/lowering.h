@@ -18,6 +18,13 @@ struct Operand {
   std::optional<Ids> elements;  // of a sequence
 };
 
+// Numbers that an operator would draw anew in each run, at least `low` and below `high`. None are made: comparisons that hold for all
+// of them, such as those of a dropout that drops nothing, are all that may read them.
+struct RandomNumbers {
+  Shape shape;
+  double low = 0, high = 1;
+};
+
 // What a row of the operator table sees: the node, its operands in the graph under construction, and ways to add to it.
 // Operands that the row declares as needed are present.
 class Lowering : public Emitter {
@@ -59,8 +66,10 @@ class Lowering : public Emitter {
   Status give(size_t o, Result<Id> value);
   Status give_sequence(size_t o, Ids values);
   Status give(size_t o, Operand value);
+  Status give_random(RandomNumbers numbers);
   bool wants(size_t o) const { return o < node_->outputs.size() && node_->outputs[o] != kNoValue; }
-  const Ids* sequence(size_t i) const;  // the elements, where operand i is a sequence
+  const Ids* sequence(size_t i) const;          // the elements, where operand i is a sequence
+  const RandomNumbers* random(size_t i) const;  // where operand i is such; in(i) is kNone then
 
   // The outputs of a body with its inputs bound. Bodies may be lowered any number of times.
   Result<std::vector<Operand>> lower_body(int32_t body, const std::vector<Operand>& inputs);
@@ -81,6 +90,7 @@ class Lowering : public Emitter {
   Ids values_;                 // by the module's value ids; kNone: not made yet
   std::vector<Id> constants_;  // by the module's constant ids
   std::unordered_map<onnx::ValueId, Ids> sequences_;
+  std::unordered_map<onnx::ValueId, RandomNumbers> random_;
 };
 
 // One row of the operator table.

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "loaders/onnx/ops/random.h"
 #include "loaders/onnx/ops/tables.h"
 #include "runtime/core/dtype.h"
 
@@ -19,10 +20,12 @@ Status binary(Lowering& n) {
   return n.give(n.call(kFn, {n.in(0), n.in(1)}));
 }
 
-// a > b as b < a.
-template <Fn kFn>
-Status swapped(Lowering& n) {
-  return n.give(n.call(kFn, {n.in(1), n.in(0)}));
+// Less or LessOrEqual; a > b as b < a.
+template <Fn kFn, bool kSwapped = false>
+Status compare(Lowering& n) {
+  constexpr size_t kLeft = kSwapped ? 1 : 0, kRight = kSwapped ? 0 : 1;
+  if (compares_random(n)) return give_comparison(n, kLeft, kRight, kFn == Fn::kLessOrEqual);
+  return n.give(n.call(kFn, {n.in(kLeft), n.in(kRight)}));
 }
 
 template <Fn kFn>
@@ -163,13 +166,13 @@ constexpr OpRow kRows[] = {
     {"Exp", 6, 1, unary<Fn::kExp>},
     {"Floor", 6, 1, unary<Fn::kFloor>},
     {"Gelu", 20, 1, gelu},
-    {"Greater", 7, 2, swapped<Fn::kLess>},
-    {"GreaterOrEqual", 12, 2, swapped<Fn::kLessOrEqual>},
+    {"Greater", 7, 2, compare<Fn::kLess, true>},
+    {"GreaterOrEqual", 12, 2, compare<Fn::kLessOrEqual, true>},
     {"Identity", 1, 1, identity},
     {"IsInf", 10, 1, is_inf},
     {"IsNaN", 9, 1, is_nan},
-    {"Less", 7, 2, binary<Fn::kLess>},
-    {"LessOrEqual", 12, 2, binary<Fn::kLessOrEqual>},
+    {"Less", 7, 2, compare<Fn::kLess>},
+    {"LessOrEqual", 12, 2, compare<Fn::kLessOrEqual>},
     {"Log", 6, 1, unary<Fn::kLog>},
     {"Max", 6, 1, variadic<Fn::kMax>},
     {"Mean", 6, 1, mean},

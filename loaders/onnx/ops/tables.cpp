@@ -12,9 +12,9 @@ RowsByType all_rows() {
   for (const std::span<const OpRow> topic :
        {activation_rows(), attention_rows(),     constant_rows(),  control_rows(), conv_rows(),     einsum_rows(),
         gather_rows(),     grid_sample_rows(),   image_rows(),     layout_rows(),  loss_rows(),     mat_mul_rows(),
-        norm_rows(),       normalization_rows(), pointwise_rows(), pool_rows(),    quantize_rows(), recurrent_rows(),
-        reduce_rows(),     resize_rows(),        scatter_rows(),   select_rows(),  sequence_rows(), signal_rows(),
-        slice_rows(),      softmax_rows()})
+        norm_rows(),       normalization_rows(), pointwise_rows(), pool_rows(),    quantize_rows(), random_rows(),
+        recurrent_rows(),  reduce_rows(),        resize_rows(),    scatter_rows(), select_rows(),   sequence_rows(),
+        signal_rows(),     slice_rows(),         softmax_rows()})
     for (const OpRow& row : topic) rows[row.type].push_back(&row);
   return rows;
 }

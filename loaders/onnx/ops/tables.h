@@ -24,6 +24,7 @@ std::span<const OpRow> normalization_rows();
 std::span<const OpRow> pointwise_rows();
 std::span<const OpRow> pool_rows();
 std::span<const OpRow> quantize_rows();
+std::span<const OpRow> random_rows();
 std::span<const OpRow> recurrent_rows();
 std::span<const OpRow> reduce_rows();
 std::span<const OpRow> resize_rows();
