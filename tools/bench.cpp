@@ -110,6 +110,8 @@ Result<ordered_json> time_steps(Session& session, const std::vector<Tensor>& bat
 }
 
 Result<int> bench(const BenchArguments& arguments, const CommonOptions& common) {
+  PLICA_CHECK(check_output_path(arguments.output, {arguments.model}));
+  PLICA_CHECK(check_output_path(arguments.output, arguments.inputs));
   const double start = wall_ms();
   LoadOptions options = common.load_options();
   options.stored_edges = arguments.stored_edges;

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "runtime/core/result.h"
@@ -59,6 +60,15 @@ Result<Model> load_model(const std::string& path, const std::vector<std::string>
   PLICA_TRY(Model model, Model::load(path, common.load_options()));
   if (outputs.empty()) return model;
   return model.select(outputs);
+}
+
+Status check_output_path(const std::string& output, const std::vector<std::string>& inputs) {
+  std::error_code missing;
+  for (const std::string& input : inputs)
+    if (std::filesystem::equivalent(output, input, missing) && std::filesystem::is_regular_file(output, missing))
+      return Error(Code::kInvalidInput,
+                   "the output '" + output + "' is the input '" + input + "', wanted another file");
+  return {};
 }
 
 std::function<std::string(const std::string&)> at_least(int64_t least) {

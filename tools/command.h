@@ -59,6 +59,9 @@ void add_outputs_option(CLI::App& app, std::vector<std::string>& names);
 // The model, of the outputs named alone where there are names.
 Result<Model> load_model(const std::string& path, const std::vector<std::string>& outputs, const CommonOptions& common);
 
+// kInvalidInput where the file to write is one of those to read, which would be lost.
+Status check_output_path(const std::string& output, const std::vector<std::string>& inputs);
+
 // For Option::check: a number that is `least` or more.
 std::function<std::string(const std::string&)> at_least(int64_t least);
 

@@ -159,6 +159,7 @@ void tell_summary(const Embedder& embedder, const VectorWriter& writer, int64_t 
 }
 
 Result<int> embed(const EmbedArguments& arguments, const CommonOptions& common) {
+  PLICA_CHECK(check_output_path(arguments.output, {arguments.model, arguments.fasta}));
   PLICA_TRY(const EmbedderOptions options, options_of(arguments, common));
   const StopSignal stop;
   PLICA_TRY(FastaReader reader, FastaReader::open(arguments.fasta, stop.descriptor()));

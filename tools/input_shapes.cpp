@@ -36,8 +36,9 @@ struct Given {
 Status take_argument(const std::vector<TensorInfo>& inputs, const std::string& argument, Given& given) {
   const size_t equals = argument.rfind('=');
   const std::string name = argument.substr(0, equals);
-  const auto shape =
-      equals == std::string::npos ? std::nullopt : parse_shape(std::string_view(argument).substr(equals + 1));
+  const auto shape = equals == std::string::npos || equals == 0
+                         ? std::nullopt
+                         : parse_shape(std::string_view(argument).substr(equals + 1));
   if (!shape)
     return Error(Code::kInvalidInput,
                  "--shape " + argument + " cannot be read; wanted: INPUT=2x128, INPUT=scalar or SYMBOL=128");

@@ -87,6 +87,7 @@ std::string trace_text(const Plan& plan, const std::vector<double>& times) {
 }
 
 Result<int> profile(const ProfileArguments& arguments, const CommonOptions& common) {
+  PLICA_CHECK(check_output_path(arguments.output, {arguments.model, arguments.inputs.inputs}));
   PLICA_TRY(const Model model, Model::load(arguments.model, common.load_options()));
   PLICA_TRY(const std::vector<Tensor> inputs, given_inputs(model, arguments.inputs));
   PLICA_TRY(Session session, model.session());

@@ -32,6 +32,7 @@ struct RunArguments {
 };
 
 Result<int> run_model(const RunArguments& arguments, const CommonOptions& common) {
+  PLICA_CHECK(check_output_path(arguments.output, {arguments.model, arguments.inputs}));
   PLICA_TRY(const Model model, load_model(arguments.model, arguments.outputs, common));
   PLICA_TRY(const TensorMap inputs, read_inputs(arguments.inputs, model.inputs()));
   PLICA_TRY(NpzWriter writer, NpzWriter::create(arguments.output));

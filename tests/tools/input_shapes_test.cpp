@@ -37,6 +37,7 @@ TEST(InputShapes, WhatIsWrongIsNamed) {
   EXPECT_THAT(message_of({"input_ids=2x128"}), HasSubstr("give --shape for: pair f32 ? x 8"));
   EXPECT_THAT(message_of({"ids=2x128"}), HasSubstr("no input or size 'ids'; it has input_ids i64 batch x length"));
   EXPECT_THAT(message_of({"input_ids"}), HasSubstr("cannot be read"));
+  EXPECT_THAT(message_of({"=2"}), HasSubstr("cannot be read"));
   EXPECT_THAT(message_of({"input_ids=2x"}), HasSubstr("cannot be read"));
   EXPECT_THAT(message_of({"input_ids=2x-1"}), HasSubstr("cannot be read"));
   EXPECT_THAT(message_of({"input_ids=2"}), HasSubstr("has 2 axes; --shape gives 2"));

@@ -87,6 +87,19 @@ TEST_F(Run, NamesOfFilesArePrintedAsText) {
   EXPECT_THAT(plica_("explain bad.onnx --inputs in.npz").out, HasSubstr("'n\\x0a\\x1b[2J'"));
 }
 
+TEST_F(Run, WhatIsReadIsNotWrittenOver) {
+  const std::string model = get_file(plica_ / "m.onnx"), inputs = get_file(plica_ / "in.npz");
+  for (const char* arguments :
+       {"run m.onnx --inputs in.npz -o m.onnx", "run m.onnx --inputs in.npz -o ./in.npz",
+        "bench m.onnx in.npz --repeat 1 --output in.npz", "profile m.onnx --inputs in.npz -o m.onnx"}) {
+    const auto ended = plica_(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_THAT(ended.err, HasSubstr("wanted another file")) << arguments;
+  }
+  EXPECT_EQ(get_file(plica_ / "m.onnx"), model);
+  EXPECT_EQ(get_file(plica_ / "in.npz"), inputs);
+}
+
 TEST_F(Run, HelpThatDoesNotArriveIsAnError) {
   for (const char* arguments : {"--help", "bench --help", "--version"})
     EXPECT_EQ(plica_(std::string(arguments) + " >/dev/full 2>.err; code=$?; : >.out; exit $code #").code, 2)
