@@ -14,6 +14,7 @@ using ops::Activation;
 
 constexpr size_t kAxes = 4;            // of what is turned: batch, heads, rows, width
 constexpr int64_t kTileColumns = 128;  // of the forms that turn columns
+constexpr int kPatience = 4096;        // 2 to 3 ms
 
 enum Place : size_t { kNorm, kProduct, kTurner };  // of steps in a run
 
@@ -155,7 +156,11 @@ Result<RunParts> prepare(std::span<const RunStep> steps, ConstantStore& constant
   return parts;
 }
 
-void run(const RunArgs& args) {
+void run(const RunArgs& args) { run_normed_product(args, kPatience); }
+
+}  // namespace
+
+void run_normed_product(const RunArgs& args, int patience) {
   const State& state = *static_cast<const State*>(args.state);
   const KernelArgs& product = args.steps[kProduct];
   BlockProduct p = state.tiled.product;
@@ -166,6 +171,7 @@ void run(const RunArgs& args) {
   tiled.moments.eps = state.norm.eps;
   tiled.moments.has_mean = state.norm.has_mean;
   tiled.moments.progress = static_cast<unsigned*>(args.own);
+  tiled.moments.patience = patience;
   if (state.norm.has_mean) tiled.column_sums = static_cast<const float*>(args.constants[0].data);
   if (state.turned) {
     const KernelArgs& turner = args.steps[kTurner];
@@ -180,8 +186,6 @@ void run(const RunArgs& args) {
   else
     launch_tile<WideTile<BF16, true>>(p, tiled, stream);
 }
-
-}  // namespace
 
 constinit const RunKernel normed_product = {.name = "wgmma_tiles",
                                             .knows = knows,

@@ -8,4 +8,7 @@ namespace plica::cuda {
 // product, product and embeddings, or all of them.
 extern const RunKernel normed_product;
 
+// Its launch. A block looks `patience` times whether others have made the moments of its rows, then it makes them: they are the same.
+void run_normed_product(const RunArgs& args, int patience);
+
 }  // namespace plica::cuda

@@ -6,7 +6,7 @@
 namespace plica::cuda {
 
 // Mean and 1 / sqrt(variance + eps) of each row of a matrix of 16 bits, which warps of all blocks of a kernel make while others multiply;
-// without a mean 0 and 1 / sqrt(mean square + eps).
+// without a mean 0 and 1 / sqrt(mean square + eps). Both are 0 where a norm gives zeros.
 struct RowMoments {
   const void* rows = nullptr;  // (m, k), whole vectors of 16 bytes
   int64_t row_step = 0;        // in elements
@@ -15,7 +15,8 @@ struct RowMoments {
   float eps = 0;
   bool has_mean = false;
   unsigned* progress =
-      nullptr;  // [2]: warps that have made theirs, and those that are through; 0 at first and at the end
+      nullptr;       // [2]: warps that have made theirs, and those that are through; 0 at first and at the end
+  int patience = 0;  // looks, of half a microsecond or more, at whether others have made theirs
 };
 
 // Sums over a part of a row, of numbers less the row's first: its distance from the mean is at most sqrt(k) deviations, so nothing is lost
@@ -41,8 +42,8 @@ struct MomentSums {
     const float inverse = 1.0f / static_cast<float>(k), mean = has_mean ? sum * inverse : 0.0f;
     const float variance = fmaf(square, inverse, -mean * mean);
     // All of a row alike: what a product is off from mean times column sums is not to be scaled up. Squares beyond f32: as a norm has it.
-    const bool is_flat = (has_mean && square == 0) || square == INFINITY;
-    return {first + mean, is_flat ? 0.0f : inverse_root_approximate(variance < 0 ? eps : variance + eps)};
+    if ((has_mean && square == 0) || square == INFINITY) return {};
+    return {first + mean, inverse_root_approximate(variance < 0 ? eps : variance + eps)};
   }
 };
 
@@ -97,10 +98,9 @@ __device__ inline void make_moments(const RowMoments& p, int warp, int warps) {
 // for each other may never be on the device together, beside another one's kernel: it does not wait for long, but makes them by itself.
 template <class T>
 __device__ inline void read_moments(const RowMoments& p, int row, int num, unsigned makers, float2* to) {
-  constexpr int kPatience = 4096;  // looks, of half a microsecond or more
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   unsigned made = 0;
-  for (int i = 0; made < makers && i < kPatience; ++i)
+  for (int i = 0; made < makers && i < p.patience; ++i)
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(made) : "l"(p.progress) : "memory");
   if (__all_sync(~0u, made >= makers)) {
 #pragma unroll 4
