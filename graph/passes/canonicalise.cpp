@@ -240,6 +240,14 @@ constexpr Rule kRules[] = {
     // A softmax of 16 bits is computed in f32 as it is.
     {"softmax_in_f32", "y = Cast(Softmax(Cast(x) {to=f32})) {to=$t}", "y = Softmax(x)", is_half},
 
+    // A softmax does not change with what is subtracted from a whole row.
+    {"softmax_shifted", "y = Softmax(Sub(x, Reduce(x) {kind=max, axes=[-1]})) {log=$l}", "y = Softmax(x) {log=$l}",
+     x_is_float, true},
+    {"softmax_by_hand",
+     R"(e = Exp(Sub(x, Reduce(x) {kind=max, axes=[-1]}))
+        y = Div(e, Reduce(e) {axes=[-1]}))",
+     "y = Softmax(x)", x_is_real, true},
+
     // Signs.
     {"mul_minus_one", "y = Mul(x, -1)", "y = Neg(x)"},
     {"neg_mul", "y = Neg(Mul(x, $a))", "y = Mul(x, 0-$a)", x_is_float},
