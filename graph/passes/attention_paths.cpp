@@ -53,6 +53,7 @@ int64_t axis_behind(const Graph& graph, const Node& reader, ValueId at, int64_t 
   if (reader.op == &reshape_op) return axis_behind_reshape(from, to, axis);
   const bool passes = is(reader, ops::Fn::kMul) || is(reader, ops::Fn::kDiv) || is(reader, ops::Fn::kAdd) ||
                       is(reader, ops::Fn::kTanh) || is(reader, ops::Fn::kCast) ||
+                      (is(reader, ops::Fn::kSub) && reader.inputs[0] == at) ||
                       (is(reader, ops::Fn::kWhere) && reader.inputs[0] != at);
   return passes && from == to ? axis : -1;
 }

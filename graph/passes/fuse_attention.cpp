@@ -32,6 +32,12 @@ bool begins_scores_of_columns(Match& m) {
 
 bool s_is_scores(Match& m) { return m.graph().producer_of(m.value("s"), scores_op) != kNone; }
 
+bool s_is_scores_or_transposed(Match& m) {
+  const NodeId transpose = m.graph().producer_of(m.value("s"), transpose_op);
+  if (transpose == kNone) return s_is_scores(m);
+  return m.graph().producer_of(m.graph().node(transpose).inputs[0], scores_op) != kNone;
+}
+
 bool w_is_weights(Match& m) {
   const NodeId softmax = m.graph().producer_of(m.value("w"), softmax_op);
   return softmax != kNone && m.graph().producer_of(m.graph().node(softmax).inputs[0], scores_op) != kNone;
@@ -118,6 +124,37 @@ bool splits_batch_of_scores(Match& m) {
   return true;
 }
 
+// A Reshape that makes two axes of the rows: heads that share their keys, merged for one product.
+bool splits_rows(const Shape& from, const Shape& to) {
+  return from.size() >= 2 && to.size() == from.size() + 1 && std::equal(from.begin(), from.end() - 2, to.begin()) &&
+         from.back() == to.back() && from.end()[-2] == to.end()[-3] * to.end()[-2];
+}
+
+// `matrices` under one axis more in front of their last two, of one element.
+Shape for_all_heads(const Shape& matrices) {
+  Shape shape = matrices;
+  shape.insert(shape.end() - 2, 1);
+  return shape;
+}
+
+bool splits_rows_of_scores(Match& m) {
+  const Shape &s = m.shape("s"), &to = m.list("$to");
+  if (!splits_rows(s, to) || !same_leading(m.shape("q"), s) || !same_leading(m.shape("k"), s)) return false;
+  Shape rows(to);
+  rows.back() = m.shape("q").back();
+  m.set("$qs", std::move(rows));
+  m.set("$ks", for_all_heads(m.shape("k")));
+  return true;
+}
+
+bool merges_rows_of_weights(Match& m) {
+  const Shape &w = m.shape("w"), &to = m.list("$to");
+  if (!w_is_weights(m) || !splits_rows(to, w) || !same_leading(m.shape("v"), to)) return false;
+  m.set("$vs", for_all_heads(m.shape("v")));
+  m.set("$ys", Shape(m.shape("y")));
+  return true;
+}
+
 bool keeps_rows(Match& m) {
   const Shape &s = m.shape("s"), &to = m.list("$to");
   return !to.empty() && !s.empty() && s.back() == to.back();
@@ -176,6 +213,7 @@ constexpr Rule kRules[] = {
     {"scale_after", "y = Mul(Scores(q, k) {scale=$s, cap=$c}, $a)", "y = Scores(q, k) {scale=$s*$a, cap=$c*$a}"},
     {"scale_after_div", "y = Div(Scores(q, k) {scale=$s, cap=$c}, $a)", "y = Scores(q, k) {scale=$s/$a, cap=$c/$a}"},
     {"cap", "y = Tanh(Scores(q, k) {scale=$s})", "y = Scores(q, k) {scale=$s, cap=1}"},
+    {"subtracted", "y = Sub(s, b)", "y = Add(s, Neg(b))", s_is_scores_or_transposed},
     {"bias", "y = Add(Scores(q, k) {scale=$s, cap=$c}, b)", "y = Scores(q, k, b) {scale=$s, cap=$c}", b_is_as_q},
     {"float_mask", "y = Add(Scores(q, k, b) {scale=$s, cap=$c}, m)", "y = Scores(q, k, b, m) {scale=$s, cap=$c}",
      b_is_float_mask},
@@ -216,12 +254,18 @@ constexpr Rule kRules[] = {
      R"(s = Scores(q, k) {scale=$s}
         y = Reshape(s) {shape=$to})",
      "y = Scores(Reshape(q) {shape=$qs}, Reshape(k) {shape=$ks}) {scale=$s}", splits_batch_of_scores},
+    {"rows_of_scores",
+     R"(s = Scores(q, k) {scale=$s}
+        y = Reshape(s) {shape=$to})",
+     "y = Scores(Reshape(q) {shape=$qs}, Reshape(k) {shape=$ks}) {scale=$s}", splits_rows_of_scores},
     {"batch_behind_scores",
      R"(s = Scores(q, k, b?, m?) {scale=$s, cap=$c, fill=$f}
         y = Softmax(Reshape(s) {shape=$to}))",
      "y = Reshape(Softmax(Scores(q, k, b, m) {scale=$s, cap=$c, fill=$f})) {shape=$to}", keeps_rows},
     {"batch_behind_weights", "y = MatMul(Reshape(w) {shape=$to}, v)",
      "y = Reshape(MatMul(w, Reshape(v) {shape=$vs})) {shape=$ys}", splits_batch_of_weights},
+    {"rows_behind_weights", "y = MatMul(Reshape(w) {shape=$to}, v)",
+     "y = Reshape(MatMul(w, Reshape(v) {shape=$vs})) {shape=$ys}", merges_rows_of_weights},
     {"transpose_behind_weights", "y = MatMul(Transpose(w) {perm=$p}, v)",
      "y = Transpose(MatMul(w, Transpose(v) {perm=$inv})) {perm=$p}", permutes_batch_of_weights},
     {"weights_on_the_right", "y = MatMul(v, Transpose(w) {perm=$p})",
