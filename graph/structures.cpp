@@ -6,6 +6,7 @@
 
 #include "graph/attention_kinds.h"
 #include "graph/blocks.h"
+#include "graph/views.h"
 #include "ops/gated_mat_mul.h"
 #include "ops/map.h"
 #include "ops/mat_mul.h"
@@ -31,6 +32,15 @@ bool rotates_twice(const Graph& graph, const Node& node) {
   if (node.op != &attention_op && node.op != &mat_mul_op) return false;
   const NodeId q = rotary_behind(graph, node.inputs[0]), k = rotary_behind(graph, node.inputs[1]);
   return q != kNone && k != kNone && q != k;
+}
+
+// Whether a rotation of single pairs goes into a product with a constant: spectra, multiplied as complex numbers and turned back.
+bool multiplies_spectra(const Graph& graph, const Node& node) {
+  if (node.op != &rotary_op || graph.type(node.outputs[0]).shape.back() != 2) return false;
+  const std::vector<Use> uses = uses_behind_views(graph, node.outputs[0]);
+  return !uses.empty() && !is_seen_outside(graph, node.outputs[0]) &&
+         std::all_of(uses.begin(), uses.end(),
+                     [&](const Use& use) { return use.operand == 0 && is_projection(graph, graph.node(use.node)); });
 }
 
 // Products of a SiLU and something that is no number.
@@ -119,10 +129,11 @@ StructureSums count_structures(const Graph& graph) {
     add(sums, "swiglu", num_swiglus(node));
     add(sums, "transition", ends_transition(graph, id));
     add(sums, "triangle_multiplication", is_triangle_multiplication(graph, id));
-    if (rotates_twice(graph, node)) --sums["rotary"];
+    if (rotates_twice(graph, node) || multiplies_spectra(graph, node)) --sums["rotary"];
     find_inner_norms(graph, node, norms);
   }
   add(sums, "layer_norm", static_cast<int>(norms.size()));
+  std::erase_if(sums, [](const auto& sum) { return sum.second == 0; });
   return sums;
 }
 

@@ -38,6 +38,17 @@ TEST(Structures, QueriesAndKeysAreRotatedOnce) {
               ElementsAre(Pair("attention", 1), Pair("rotary", 2)));
 }
 
+TEST(Structures, SpectraThatAreMultipliedAreNotRotated) {
+  const auto rotated = [](const std::string& width, const std::string& rest) {
+    return counted("input x: f32 3x5x" + width + "\nconstant c: f32 5x" + width + "\nconstant w: f32 10x8\n" +
+                   "r = Rotary(x, c, c) {interleaved=true}\n" + rest);
+  };
+  EXPECT_THAT(rotated("2", "y = MatMul(Reshape(r) {shape=[3,10]}, w)\noutput y\n"), IsEmpty());
+  EXPECT_THAT(rotated("4", "y = MatMul(Reshape(r) {shape=[6,10]}, w)\noutput y\n"), ElementsAre(Pair("rotary", 1)));
+  EXPECT_THAT(rotated("2", "y = Exp(r)\noutput y\n"), ElementsAre(Pair("rotary", 1)));
+  EXPECT_THAT(rotated("2", "output r\n"), ElementsAre(Pair("rotary", 1)));
+}
+
 TEST(Structures, ASiluThatMultipliesIsASwiglu) {
   EXPECT_THAT(counted("input x: f32 3\ninput z: f32 3\ny = Map(x, z) {program=\"Mul(Silu(x0),x1)\"}\noutput y\n"),
               ElementsAre(Pair("swiglu", 1)));
