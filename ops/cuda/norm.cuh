@@ -161,7 +161,8 @@ struct NormKernels {
       norm.few = sizeof(T) == 2 && norm.rows.outer.count <= kFewBlocks;  // blocks have a row or more
       visit_tile<T>(norm.rows, state.vectors, [&](auto shape) {
         using Shape = decltype(shape);
-        constexpr int kNum = Shape::kSteps == 1 && sizeof(T) == 2 ? 4 : 1;
+        constexpr bool kShort = Shape::kSteps == 1 && Shape::kLanes <= kWarp;  // longer ones of a step are for few rows
+        constexpr int kNum = kShort && sizeof(T) == 2 ? 4 : 1;
         const bool many = norm.rows.outer.count >= kManyRows;
         const int64_t rows_a_block = many ? kNum * Shape::kRowsPerBlock : Shape::kRowsPerBlock;
         launch_early({blocks_for(norm.rows.outer.count, rows_a_block), kBlock, 0, stream_of(args)},
