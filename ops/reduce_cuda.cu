@@ -15,19 +15,6 @@ using ops::ReduceKind;
 template <class T>
 using Total = std::conditional_t<std::is_same_v<Wide<T>, float>, double, Wide<T>>;
 
-// NaN wins over any number.
-template <ReduceKind kKind, class W>
-__device__ W combine(W total, W value) {
-  if constexpr (kKind == ReduceKind::kProd)
-    return total * value;
-  else if constexpr (kKind == ReduceKind::kMax)
-    return total > value || total != total ? total : value;
-  else if constexpr (kKind == ReduceKind::kMin)
-    return total < value || total != total ? total : value;
-  else
-    return total + value;
-}
-
 // Integers of all sizes share the kernels of the 64-bit ones.
 template <class T>
 __device__ T load_element(const void* x, int64_t at, int bytes) {
@@ -58,6 +45,7 @@ __device__ void store_element(void* y, int64_t at, int bytes, W value) {
 
 template <class W>
 struct Shape {
+  ReduceKind kind;
   Layout<2> kept;       // y, x
   Layout<1> reduced;    // x
   W start{};            // what an empty range gives
@@ -68,13 +56,27 @@ struct Shape {
   int bytes = 0;         // of an element
 };
 
+// Sums, and maxima of floats of up to 32 bits, have kernels of their own; those of kAsked do what Shape says.
+constexpr int kSum = static_cast<int>(ReduceKind::kSum), kMax = static_cast<int>(ReduceKind::kMax), kAsked = -1;
+
+// Calls fn(op) with what makes one of two values: the kind is asked for once for all that fn does. NaN wins over any number.
+template <int kKind, class W, class Fn>
+__device__ W with_kind(const Shape<W>& shape, Fn&& fn) {
+  switch (kKind == kAsked ? shape.kind : static_cast<ReduceKind>(kKind)) {
+    case ReduceKind::kProd: return fn([](W a, W b) { return a * b; });
+    case ReduceKind::kMax: return fn([](W a, W b) { return a > b || a != a ? a : b; });
+    case ReduceKind::kMin: return fn([](W a, W b) { return a < b || a != a ? a : b; });
+    default: return fn([](W a, W b) { return a + b; });
+  }
+}
+
 template <class W>
 __device__ W finish(const Shape<W>& shape, W total) {
   return shape.divide ? total / static_cast<W>(shape.divisor) : total;
 }
 
 // The total of every kStep-th value of [first, end); eight loads in flight.
-template <ReduceKind kKind, int kStep, class T, class W>
+template <int kKind, int kStep, class T, class W>
 __device__ W accumulate(const Shape<W>& shape, const void* x, int64_t from, int64_t first, int64_t end) {
   constexpr int kFlight = 8;
   W total = shape.start;
@@ -89,15 +91,19 @@ __device__ W accumulate(const Shape<W>& shape, const void* x, int64_t from, int6
       if (!plain) shape.reduced.offsets(linear, at);
       value[i] = load_element<T>(x, from + at[0], shape.bytes);
     }
+    total = with_kind<kKind>(shape, [&](auto op) {
+      W sum = total;
 #pragma unroll
-    for (int i = 0; i < kFlight; ++i)
-      if (r + i * kStep < end) total = combine<kKind>(total, static_cast<W>(widen(value[i])));
+      for (int i = 0; i < kFlight; ++i)
+        if (r + i * kStep < end) sum = op(sum, static_cast<W>(widen(value[i])));
+      return sum;
+    });
   }
   return total;
 }
 
 // The same of a contiguous range in 16-byte accesses, `lane` being one of kStep threads.
-template <ReduceKind kKind, int kStep, class T, class W>
+template <int kKind, int kStep, class T, class W>
 __device__ W accumulate_vectors(const Shape<W>& shape, const void* x, int64_t from, int64_t lane, int64_t first,
                                 int64_t end) {
   constexpr int kFlight = 4, kWidth = kVector<T>;
@@ -108,12 +114,16 @@ __device__ W accumulate_vectors(const Shape<W>& shape, const void* x, int64_t fr
     Pack<T, kWidth> value[kFlight];
 #pragma unroll
     for (int i = 0; i < kFlight; ++i) value[i] = packs[r + i * kStep < last ? r + i * kStep : r];
+    total = with_kind<kKind>(shape, [&](auto op) {
+      W sum = total;
 #pragma unroll
-    for (int i = 0; i < kFlight; ++i) {
-      if (r + i * kStep >= last) break;
+      for (int i = 0; i < kFlight; ++i) {
+        if (r + i * kStep >= last) break;
 #pragma unroll
-      for (int k = 0; k < kWidth; ++k) total = combine<kKind>(total, static_cast<W>(widen(value[i].v[k])));
-    }
+        for (int k = 0; k < kWidth; ++k) sum = op(sum, static_cast<W>(widen(value[i].v[k])));
+      }
+      return sum;
+    });
   }
   return total;
 }
@@ -133,7 +143,7 @@ struct Target {
 };
 
 // kThreads neighbouring threads make one result; for ranges that are contiguous, or nearly so.
-template <ReduceKind kKind, int kThreads, class T, class W>
+template <int kKind, int kThreads, class T, class W>
 __global__ void __launch_bounds__(kBlock)
     row(const __grid_constant__ Shape<W> shape, const void* __restrict__ x, Target<T, W> target) {
   constexpr int kResults = kBlock / kThreads;
@@ -145,17 +155,18 @@ __global__ void __launch_bounds__(kBlock)
   const int lane = threadIdx.x % kThreads;
   W total = shape.vectors ? accumulate_vectors<kKind, kThreads, T>(shape, x, at[1], lane, first, end)
                           : accumulate<kKind, kThreads, T>(shape, x, at[1], first + lane, end);
-  const auto op = [](W a, W b) { return combine<kKind>(a, b); };
-  if constexpr (kThreads == kWarp)
-    total = reduce_lanes<kWarp>(total, op);
-  else
-    total = reduce_block(total, op);
+  total = with_kind<kKind>(shape, [&](auto op) {
+    if constexpr (kThreads == kWarp)
+      return reduce_lanes<kWarp>(total, op);
+    else
+      return reduce_block(total, op);
+  });
   if (live && threadIdx.x % kThreads == 0) target.put(shape, result, at[0], total);
 }
 
 // 32 neighbouring results a block, a lane each; 8 warps share the range and meet in shared memory (2 KiB). For results
 // that lie closer together than the values of their ranges.
-template <ReduceKind kKind, class T, class W>
+template <int kKind, class T, class W>
 __global__ void __launch_bounds__(kBlock)
     column(const __grid_constant__ Shape<W> shape, const void* __restrict__ x, Target<T, W> target) {
   constexpr int kWarps = kBlock / kWarp;
@@ -169,19 +180,25 @@ __global__ void __launch_bounds__(kBlock)
   partial[warp][lane] = accumulate<kKind, kWarps, T>(shape, x, at[1], first + warp, end);
   __syncthreads();
   if (warp != 0 || !live) return;
-  W total = partial[0][lane];
-  for (int i = 1; i < kWarps; ++i) total = combine<kKind>(total, partial[i][lane]);
+  const W total = with_kind<kKind>(shape, [&](auto op) {
+    W sum = partial[0][lane];
+    for (int i = 1; i < kWarps; ++i) sum = op(sum, partial[i][lane]);
+    return sum;
+  });
   target.put(shape, result, at[0], total);
 }
 
 // The chunks of each result, in order: a thread a result.
-template <ReduceKind kKind, class T, class W>
+template <int kKind, class T, class W>
 __global__ void __launch_bounds__(kBlock)
     merge(const __grid_constant__ Shape<W> shape, int chunks, const W* __restrict__ partial, void* __restrict__ y) {
   const int64_t result = int64_t{blockIdx.x} * kBlock + threadIdx.x;
   if (result >= shape.kept.count) return;
-  W total = partial[result];
-  for (int c = 1; c < chunks; ++c) total = combine<kKind>(total, partial[c * shape.kept.count + result]);
+  const W total = with_kind<kKind>(shape, [&](auto op) {
+    W sum = partial[result];
+    for (int c = 1; c < chunks; ++c) sum = op(sum, partial[c * shape.kept.count + result]);
+    return sum;
+  });
   int64_t at[2];
   shape.kept.offsets(result, at);
   store_element<T>(y, at[0], shape.bytes, finish(shape, total));
@@ -252,16 +269,16 @@ bool reads_vectors(const Shape<W>& shape, const Cut& cut, const void* x) {
   return fits;
 }
 
-template <ReduceKind kKind, class T>
+template <int kKind, class T>
 void launch(const ops::Reduce& op, const KernelArgs& args) {
   using W = Total<T>;
   const void* x = args.in[0].data;
   void* y = args.out[0].data;
   const Layouts layouts = layouts_of(op, args.in[0].type, args.out[0].type);
   if (layouts.kept.count == 0) return;
-  Shape<W> shape{layouts.kept, layouts.reduced};
+  Shape<W> shape{op.kind, layouts.kept, layouts.reduced};
   shape.start = visit_dtype(args.in[0].type.dtype,
-                            [](auto tag) { return static_cast<W>(start<typename decltype(tag)::type>(kKind)); });
+                            [&](auto tag) { return static_cast<W>(start<typename decltype(tag)::type>(op.kind)); });
   shape.bytes = static_cast<int>(size_of(args.in[0].type.dtype));
   const Cut cut = cut_of(shape.kept, shape.reduced);
   shape.vectors = reads_vectors<T>(shape, cut, x);
@@ -284,26 +301,24 @@ void launch(const ops::Reduce& op, const KernelArgs& args) {
 }
 
 template <class T>
-void visit_kind(const ops::Reduce& op, const KernelArgs& args) {
-  switch (op.kind) {
-    case ReduceKind::kMax: return launch<ReduceKind::kMax, T>(op, args);
-    case ReduceKind::kMin: return launch<ReduceKind::kMin, T>(op, args);
-    case ReduceKind::kProd: return launch<ReduceKind::kProd, T>(op, args);
-    default: return launch<ReduceKind::kSum, T>(op, args);
-  }
+void launch_kind(const ops::Reduce& op, const KernelArgs& args) {
+  if (op.kind == ReduceKind::kSum || op.kind == ReduceKind::kMean) return launch<kSum, T>(op, args);
+  if constexpr (std::is_same_v<Wide<T>, float>)
+    if (op.kind == ReduceKind::kMax) return launch<kMax, T>(op, args);
+  launch<kAsked, T>(op, args);
 }
 
 void chunks(const ops::Reduce& op, const KernelArgs& args) {
   switch (args.in[0].type.dtype) {
-    case DType::kF32: return visit_kind<float>(op, args);
-    case DType::kF64: return visit_kind<double>(op, args);
-    case DType::kF16: return visit_kind<F16>(op, args);
-    case DType::kBF16: return visit_kind<BF16>(op, args);
+    case DType::kF32: return launch_kind<float>(op, args);
+    case DType::kF64: return launch_kind<double>(op, args);
+    case DType::kF16: return launch_kind<F16>(op, args);
+    case DType::kBF16: return launch_kind<BF16>(op, args);
     case DType::kI8:
     case DType::kI16:
     case DType::kI32:
-    case DType::kI64: return visit_kind<int64_t>(op, args);
-    default: return visit_kind<uint64_t>(op, args);
+    case DType::kI64: return launch_kind<int64_t>(op, args);
+    default: return launch_kind<uint64_t>(op, args);
   }
 }
 
