@@ -19,7 +19,7 @@ struct IndexedAxis {
 struct IndexedRead {
   std::span<const int64_t> sizes;
   AxisStrides y_strides{}, x_strides{}, indices_strides{};
-  std::array<IndexedAxis, 8> axes;
+  std::array<IndexedAxis, 8> axes{};
   int num_components = 1;
   int64_t component_step = 0;
 };

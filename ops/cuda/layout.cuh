@@ -4,12 +4,10 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/op.h"
+#include "ops/cuda/rank.h"
 #include "ops/strided.h"
 
 namespace plica::cuda {
-
-constexpr int kAxes = 8;  // the largest rank that kernels take
 
 // The quotient of n in [0, 2^31) by a divisor that the host knows: one multiplication and a shift.
 struct Divider {
@@ -77,19 +75,6 @@ Layout<static_cast<int>(kNum)> make_layout(std::span<const int64_t> sizes,
   }
   layout.finish();
   return layout;
-}
-
-// For `declines`: kernels hold no more than kAxes axes.
-inline const char* over_rank(const Case& c) {
-  for (const Operand& operand : c.out)
-    if (operand.type->shape.size() > kAxes) return "the rank is over 8";
-  for (const Operand& operand : c.in)
-    if (operand.type != nullptr && operand.type->shape.size() > kAxes) return "the rank is over 8";
-  return nullptr;
-}
-template <class Attrs>
-const char* rank_over_8(const Attrs&, const Case& c) {
-  return over_rank(c);
 }
 
 }  // namespace plica::cuda

@@ -4,6 +4,7 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/layout.cuh"
 #include "ops/cuda/map_code.h"
+#include "ops/cuda/map_vectors.h"
 #include "ops/cuda/raw_pack.cuh"
 
 namespace plica::cuda {
@@ -183,7 +184,5 @@ bool map_vectors(const KernelArgs& args, MapVectors& map);
 // The first of `widths` (the last is 1) that rows are a whole number of, or the first where there is one row only, whose
 // end is taken element by element. Sets how each operand is read at that width.
 int set_width(MapVectors& map, std::span<const int> widths);
-// Why the operands of a case cannot be walked in vectors, or null.
-const char* map_vectors_decline(const Case& c);
 
 }  // namespace plica::cuda

@@ -1,7 +1,8 @@
 #include "ops/cuda/indexed_read.h"
-#include "ops/cuda/layout.cuh"
+#include "ops/cuda/rank.h"
 #include "ops/gather.h"
 #include "ops/op.h"
+#include "ops/strided.h"
 
 namespace plica {
 namespace {

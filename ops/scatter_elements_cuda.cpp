@@ -3,6 +3,7 @@
 #include "ops/cuda/scatter.h"
 #include "ops/op.h"
 #include "ops/scatter_elements.h"
+#include "ops/strided.h"
 
 namespace plica {
 namespace {

@@ -1,10 +1,10 @@
-#include "ops/cuda/layout.cuh"
 #include "ops/cuda/map_cast.h"
 #include "ops/cuda/map_code.h"
 #include "ops/cuda/map_hot.h"
 #include "ops/cuda/map_program.h"
 #include "ops/cuda/map_scalar.h"
-#include "ops/cuda/map_vectors.cuh"
+#include "ops/cuda/map_vectors.h"
+#include "ops/cuda/rank.h"
 #include "ops/map.h"
 #include "ops/op.h"
 

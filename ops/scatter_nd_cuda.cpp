@@ -1,6 +1,7 @@
 #include "ops/cuda/scatter.h"
 #include "ops/op.h"
 #include "ops/scatter_nd.h"
+#include "ops/strided.h"
 
 namespace plica {
 namespace {

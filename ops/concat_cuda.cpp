@@ -1,7 +1,8 @@
 #include "ops/concat.h"
-#include "ops/cuda/layout.cuh"
+#include "ops/cuda/rank.h"
 #include "ops/cuda/strided_copy.h"
 #include "ops/op.h"
+#include "ops/strided.h"
 
 namespace plica {
 namespace {

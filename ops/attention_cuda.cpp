@@ -1,7 +1,7 @@
 #include "ops/attention.h"
 #include "ops/cuda/attention_kernels.h"
 #include "ops/cuda/attention_simt_split.h"
-#include "ops/cuda/layout.cuh"
+#include "ops/cuda/rank.h"
 #include "ops/op.h"
 
 namespace plica {

@@ -1,5 +1,5 @@
 #include "ops/cuda/gated_product.h"
-#include "ops/cuda/layout.cuh"
+#include "ops/cuda/rank.h"
 #include "ops/op.h"
 
 namespace plica {
