@@ -27,6 +27,7 @@ if(PLICA_WITH_CUDA)
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
+  string(REPLACE "-O3" "-O1" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # of host code alone, which starts kernels
   find_package(CUDAToolkit 12.4 REQUIRED)
   foreach(architecture IN LISTS PLICA_CUDA_ARCHITECTURE)
     add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_${architecture},code=sm_${architecture}>")
