@@ -106,7 +106,7 @@ Result<Id> Lowering::resolve(onnx::ValueId value) {
     return unsupported("'" + module_.values[at].name +
                        "' are random numbers, which are not made here, wanted a comparison that holds for all of them");
   const int32_t index = module_.values[at].constant;
-  if (index < 0) return Error(Code::kInternal, "value '" + module_.values[at].name + "' is read before it is made");
+  if (index < 0) return not_made(value);
   Id& known = constants_[static_cast<size_t>(index)];
   if (known == kNone) {
     const Constant& constant = module_.constants[static_cast<size_t>(index)];
@@ -117,6 +117,19 @@ Result<Id> Lowering::resolve(onnx::ValueId value) {
     known = graph_.add_constant(std::move(shared), constant.name);
   }
   return values_[at] = known;
+}
+
+// A value that its node has left out: of a node before, since the module's are in order.
+Error Lowering::not_made(onnx::ValueId value) const {
+  for (const Body& body : module_.bodies)
+    for (const Node& node : body.nodes) {
+      const auto output = std::find(node.outputs.begin(), node.outputs.end(), value);
+      if (output == node.outputs.end()) continue;
+      const std::string place = "output " + std::to_string(output - node.outputs.begin());
+      return invalid_model("'" + std::string(module_.name_of(value)) + "' is read, wanted an output that is made; " +
+                           describe(module_, node) + " gives no " + place);
+    }
+  return Error(Code::kInternal, "value '" + std::string(module_.name_of(value)) + "' is read before it is made");
 }
 
 Id Lowering::in(size_t i) const { return i < operands_.size() ? operands_[i] : kNone; }
@@ -213,7 +226,6 @@ Result<DType> Lowering::dtype_attr(std::string_view name, DType absent) const {
 Status Lowering::give(size_t o, Result<Id> value) {
   if (!value) return value.take_error();
   if (!wants(o)) return {};
-  if (*value == kNone) return invalid_model("output " + std::to_string(o) + " would be an operand that is absent");
   if (*value == kNone) return invalid_model("output " + std::to_string(o) + " would be an operand that is absent");
   const onnx::ValueId output = node_->outputs[o];
   values_[static_cast<size_t>(output)] = *value;

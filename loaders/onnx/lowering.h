@@ -79,6 +79,7 @@ class Lowering : public Emitter {
   Status lower_nodes(const Body& body);
   Status lower_node(const Node& node);
   Result<Id> resolve(onnx::ValueId value);
+  Error not_made(onnx::ValueId value) const;
   void bind(onnx::ValueId value, const Operand& operand);
   Error needs_error(Id id);
 

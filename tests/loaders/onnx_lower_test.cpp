@@ -132,6 +132,22 @@ TEST(OnnxLower, ASequenceIsNoTensor) {
               HasSubstr("an operand is absent"));
 }
 
+TEST(OnnxLower, AnOutputThatItsOperatorDoesNotGiveIsNamedWhereItIsRead) {
+  auto proto = empty_model(17);
+  auto& graph = *proto.mutable_graph();
+  add_input(graph, "x", {2});
+  add_node(graph, "Softmax", {"x"}, {"y", "more"}).set_name("soft");
+  add_output(graph, "y");
+  const Signature signature = signature_of({{DType::kF32, {2}, {}}});
+  EXPECT_TRUE(lower(*read(proto), signature));  // unread
+  add_output(graph, "more");
+  const auto lowered = lower(*read(proto), signature);
+  ASSERT_FALSE(lowered);
+  EXPECT_EQ(lowered.error().code(), Code::kInvalidModel);
+  EXPECT_THAT(lowered.error().what(), HasSubstr("'more' is read, wanted an output that is made; node 'soft' (Softmax, "
+                                                "opset 17) gives no output 1"));
+}
+
 TEST(OnnxLower, TheSourceHasThePortsOfTheFile) {
   auto module = read(reshape_model());
   ASSERT_TRUE(module) << to_string(module.error());
