@@ -1,43 +1,22 @@
 #include <algorithm>
 
-#include "ops/cuda/product_clusters.cuh"
 #include "ops/cuda/product_clusters.h"
+#include "ops/cuda/product_clusters_launch.cuh"
 
 namespace plica::cuda {
 namespace {
 
 using ops::Activation;
 
-enum class ClusterForm { kSmall, kDeep, kSplit };
-
-struct State {
-  BlockProduct product;
-  ClusterForm form = ClusterForm::kSmall;
-};
-
-// Two blocks fit a multiprocessor; one has it for itself, and more of b under way; or two share k.
-template <class T>
-using Small = ClusterTile<T, 2, 1, 6, 1>;
-template <class T>
-using Deep = ClusterTile<T, 2, 1, 6, 2>;
-template <class T>
-using Split = ClusterTile<T, 2, 2, 6, 2>;
-
 // By times of an H200: the other half of the cluster is at least three quarters full, and what a block brings is not too much for one.
 constexpr int kFewestRows = 112, kMostRows = 128;
-constexpr int64_t kMultiprocessors = 132;
-constexpr int64_t kFewestBlocks = 40, kMostBlocks = 2 * kMultiprocessors;
+constexpr int64_t kFewestBlocks = 40, kMostBlocks = 2 * kClusterProcessors;
 constexpr int kShallow = 768, kMostDepth = 1536, kMostSharedDepth = 5120;
 
-template <class C>
-int64_t blocks_for(const BlockProduct& p) {
-  return ceil_div(p.m, C::kRows * C::kDown) * ceil_div(p.n, C::kColumns) * C::kRanks;
-}
-
 ClusterForm form_for(const BlockProduct& p) {
-  const int64_t blocks = blocks_for<Small<BF16>>(p);
-  if (blocks * 2 <= kMultiprocessors && p.k > kShallow) return ClusterForm::kSplit;
-  return blocks <= kMultiprocessors ? ClusterForm::kDeep : ClusterForm::kSmall;
+  const int64_t blocks = blocks_for<SmallTile<BF16>>(p);
+  if (blocks * 2 <= kClusterProcessors && p.k > kShallow) return ClusterForm::kSplit;
+  return blocks <= kClusterProcessors ? ClusterForm::kDeep : ClusterForm::kSmall;
 }
 
 const char* declines_size(ClusterForm form, const BlockProduct& p) {
@@ -45,14 +24,25 @@ const char* declines_size(ClusterForm form, const BlockProduct& p) {
   if (p.m > kMostRows) return "so many rows are left to a library";
   const bool splits = form == ClusterForm::kSplit;
   if (p.k > (splits ? kMostSharedDepth : kMostDepth)) return "so large a depth is left to a library";
-  const int64_t blocks = splits ? blocks_for<Split<BF16>>(p) : blocks_for<Small<BF16>>(p);
+  const int64_t blocks = splits ? blocks_for<SplitTile<BF16>>(p) : blocks_for<SmallTile<BF16>>(p);
   if (blocks < kFewestBlocks) return "so few tiles are left to a library";
   if (blocks > kMostBlocks) return "so many tiles are left to a library";
   if (form == ClusterForm::kSmall && p.activation == Activation::kNone) return "cuBLASLt does it all, and as fast";
   return nullptr;
 }
 
-const char* make_state(const ops::MatMul& op, const Case& c, State& state) {
+template <class T>
+void launch_form(ClusterForm form, const BlockProduct& p, cudaStream_t stream) {
+  switch (form) {
+    case ClusterForm::kSmall: return launch_clusters<SmallTile<T>>(p, {}, stream);
+    case ClusterForm::kDeep: return launch_clusters<DeepTile<T>>(p, {}, stream);
+    case ClusterForm::kSplit: return launch_clusters<SplitTile<T>>(p, {}, stream);
+  }
+}
+
+}  // namespace
+
+const char* make_cluster_product(const ops::MatMul& op, const Case& c, ClusterState& state) {
   if (c.device.compute_capability / 10 != 9) return "the device is not of compute capability 9";
   const DType dtype = c.out[0].type->dtype;
   if (dtype != DType::kF16 && dtype != DType::kBF16) return "elements of other than 16 bits";
@@ -69,43 +59,19 @@ const char* make_state(const ops::MatMul& op, const Case& c, State& state) {
   return declines_size(state.form, p);
 }
 
-template <class C>
-void launch(const BlockProduct& product, cudaStream_t stream) {
-  constexpr DType kDType = std::is_same_v<typename C::T, F16> ? DType::kF16 : DType::kBF16;
-  const ClusterProduct p{
-      map_boxes({product.a, kDType, product.m, product.k, product.rows.stride[0][0]}, C::kRows),
-      map_boxes({product.b, kDType, product.k, product.n, std::max(product.b_row, int64_t{product.n})},
-                C::kChunk / C::kDown),
-      product, static_cast<int>(ceil_div(product.m, C::kRows * C::kDown))};
-  const auto blocks = static_cast<unsigned>(blocks_for<C>(product));
-  cudaFuncSetAttribute(product_clusters<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  launch_early({dim3(blocks), C::kThreads, C::kSharedBytes, stream, C::kRanks}, product_clusters<C>, p);
-}
-
-template <class T>
-void launch_form(ClusterForm form, const BlockProduct& p, cudaStream_t stream) {
-  switch (form) {
-    case ClusterForm::kSmall: return launch<Small<T>>(p, stream);
-    case ClusterForm::kDeep: return launch<Deep<T>>(p, stream);
-    case ClusterForm::kSplit: return launch<Split<T>>(p, stream);
-  }
-}
-
-}  // namespace
-
 const char* product_clusters_declines(const ops::MatMul& op, const Case& c) {
-  State state;
-  return make_state(op, c, state);
+  ClusterState state;
+  return make_cluster_product(op, c, state);
 }
 
 Result<KernelState> product_clusters_prepare(const ops::MatMul& op, const Case& c, ConstantStore&) {
-  State state;
-  if (const char* why = make_state(op, c, state)) return Error(Code::kInternal, why);
-  return KernelState(std::make_shared<const State>(state));
+  ClusterState state;
+  if (const char* why = make_cluster_product(op, c, state)) return Error(Code::kInternal, why);
+  return KernelState(std::make_shared<const ClusterState>(state));
 }
 
 void run_product_clusters(const ops::MatMul&, const KernelArgs& args) {
-  const State& state = *static_cast<const State*>(args.state);
+  const ClusterState& state = *static_cast<const ClusterState*>(args.state);
   BlockProduct p = state.product;
   set_operands(args, p);
   if (args.out[0].type.dtype == DType::kF16)

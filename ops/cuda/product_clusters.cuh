@@ -6,6 +6,7 @@
 #include "ops/cuda/cluster_copy.cuh"
 #include "ops/cuda/matrix_fragments.cuh"
 #include "ops/cuda/product_block.cuh"
+#include "ops/cuda/row_moments.cuh"
 #include "ops/cuda/wgmma_columns.cuh"
 
 namespace plica::cuda {
@@ -14,16 +15,22 @@ struct ClusterProduct {
   CUtensorMap a, b;      // (m, k), (k, n)
   BlockProduct product;  // rows: one axis at most
   int tile_rows = 0;     // of clusters
+  // Of normed tiles, y = activation(norm(a) @ b + bias): norm(a) @ b = scale * (a @ b - mean * column_sums), mean and scale those of a row
+  // of a.
+  float eps = 0;
+  const float* column_sums = nullptr;  // (n), of b; null where the norm has no mean
 };
 
 // A warpgroup makes a tile of 64 x 64. A cluster's blocks one above the other, kDown of them, share the copies of b; for each there are
 // kAlong that share k. A ring of kStages holds kDepth of k of both operands each.
-template <class T_, int kDown_, int kAlong_, int kStages_, int kChunks_>
+template <class T_, int kDown_, int kAlong_, int kStages_, int kChunks_, bool kNormed_ = false>
 struct ClusterTile {
   using T = T_;
+  static constexpr bool kNormed = kNormed_;
+  static_assert(!kNormed || kAlong_ == 1, "a block sees its rows whole");
   static constexpr int kDown = kDown_, kAlong = kAlong_, kStages = kStages_, kChunks = kChunks_;  // chunks of a stage
   static constexpr int kRows = 64, kColumns = 64, kChunk = 64, kDepth = kChunks * kChunk, kRanks = kDown * kAlong;
-  static constexpr int kConsumers = 128, kThreads = kConsumers + kWarp;
+  static constexpr int kConsumers = 128, kSummers = kNormed ? 256 : 0, kThreads = kConsumers + kWarp + kSummers;
   static constexpr int kLine = 128, kBoxBytes = 64 * kLine, kOperandBytes = kChunks * kBoxBytes;
   static constexpr int kShare = kColumns / 8 / kAlong;  // blocks of 8 columns that a block finishes
   static constexpr int kKeptBytes = kColumns / 8 * 512 / (kAlong > 1 ? 1 : 2);
@@ -32,6 +39,8 @@ struct ClusterTile {
     alignas(1024) std::byte b[kStages][kOperandBytes];
     alignas(1024) std::byte kept[kConsumers / kWarp][kKeptBytes];  // of a warp: sums of all parts of k, then results
     uint64_t full[kStages], empty[kStages];
+    uint64_t normed;                               // what follows is there
+    alignas(16) float2 rows[kNormed ? kRows : 1];  // mean and scale
   };
   static constexpr int kSharedBytes = sizeof(Shared);
   static constexpr bool kLeavesRoom = kSharedBytes <= 113 * 1024;  // for another block on its multiprocessor
@@ -100,7 +109,12 @@ class ClusterMaker {
   using T = typename C::T;
 
   __device__ ClusterMaker(const ClusterProduct& p, typename C::Shared& shared, const ClusterPlace<C>& at)
-      : p_(p.product), shared_(shared), at_(at), row_(at.row + warp() * 16), column_(at.column + at.along * kWidth) {}
+      : p_(p.product),
+        column_sums_(p.column_sums),
+        shared_(shared),
+        at_(at),
+        row_(at.row + warp() * 16),
+        column_(at.column + at.along * kWidth) {}
 
   __device__ void run() {
     float sums[C::kColumns / 2];
@@ -109,6 +123,7 @@ class ClusterMaker {
     fetch_residual();
     multiply(sums);
     if (!C::kLeavesRoom) let_next_begin();
+    if constexpr (C::kNormed) norm(sums);
     if constexpr (C::kAlong == 1) {
       finish(sums);
     } else {
@@ -125,14 +140,21 @@ class ClusterMaker {
   __device__ static int warp() { return threadIdx.x / kWarp; }
   __device__ static int lane() { return threadIdx.x % kWarp; }
 
-  // Those of the first part of k begin with the bias.
-  __device__ void begin(float (&sums)[C::kColumns / 2]) const {
+  // Those of the first part of k begin with the bias, where they are not scaled.
+  __device__ void begin(float (&sums)[C::kColumns / 2]) {
 #pragma unroll
     for (int j = 0; j < C::kColumns / 8; ++j) {
       const int column = at_.column + j * 8 + lane() % 4 * 2;
       float2 bias{};
       if (p_.bias != nullptr && at_.along == 0 && column < p_.n)
         bias = widen_pair<T>(__ldg(reinterpret_cast<const uint32_t*>(static_cast<const T*>(p_.bias) + column)));
+      if constexpr (C::kNormed) {
+        float2 sum{};
+        if (column_sums_ != nullptr && column < p_.n)
+          sum = __ldg(reinterpret_cast<const float2*>(column_sums_ + column));
+        columns_[j] = {sum.x, sum.y, bias.x, bias.y};
+        bias = {};
+      }
       sums[4 * j] = sums[4 * j + 2] = bias.x;
       sums[4 * j + 1] = sums[4 * j + 3] = bias.y;
     }
@@ -180,6 +202,22 @@ class ClusterMaker {
       if (lane() == 0) arrive(&shared_.empty[slot]);
     } else if (lane() < C::kDown) {
       arrive_in_cluster(&shared_.empty[slot], at_.rank - at_.down + lane());
+    }
+  }
+
+  __device__ void norm(float (&sums)[C::kColumns / 2]) const {
+    wait_barrier(&shared_.normed, 0);
+    const int first = warp() * 16 + lane() / 4;
+    const float2 rows[] = {shared_.rows[first], shared_.rows[first + 8]};
+#pragma unroll
+    for (int j = 0; j < C::kColumns / 8; ++j) {
+      const float4& columns = columns_[j];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float &x = sums[4 * j + 2 * i], &y = sums[4 * j + 2 * i + 1];
+        x = fmaf(rows[i].y, fmaf(-rows[i].x, columns.x, x), columns.z);
+        y = fmaf(rows[i].y, fmaf(-rows[i].x, columns.y, y), columns.w);
+      }
     }
   }
 
@@ -243,10 +281,82 @@ class ClusterMaker {
   }
 
   const BlockProduct& p_;
+  const float* const column_sums_;
   typename C::Shared& shared_;
   const ClusterPlace<C>& at_;
   const int row_, column_;  // row_: of the warp; column_: the first that this block finishes
   uint32_t residual_[2 * C::kShare];
+  float4 columns_[C::kNormed ? C::kColumns / 8 : 1];  // sums and bias of two
+};
+
+// Of the warps behind the one that brings stages: mean and scale of the block's rows, from what is brought for the products.
+template <class C>
+class ClusterSummer {
+ public:
+  using T = typename C::T;
+
+  __device__ ClusterSummer(const ClusterProduct& p, typename C::Shared& shared, const ClusterPlace<C>& at)
+      : p_(p), shared_(shared), at_(at) {}
+
+  __device__ void run() {
+    const int row = index() / kSharers;
+    MomentSums<T> sums;
+    int slot = 0;
+    uint32_t phase = 0;
+#pragma unroll 1
+    for (int i = 0; i < at_.num; ++i) {
+      wait_barrier(&shared_.full[slot], phase);
+      const uint32_t line = shared_address(shared_.a[slot]) + row * C::kLine;
+      if (i == 0 && has_mean()) sums.first = widen_pair<T>(shared_at<uint32_t>(line + row % 8 * 16)).x;
+      const int left = p_.product.k - i * C::kDepth;
+      if (left >= C::kDepth)
+        add_all(line, row, sums);
+      else
+        add_some(line, row, left, sums);
+      __syncwarp();
+      if (index() % kWarp == 0) arrive(&shared_.empty[slot]);
+      if (++slot == C::kStages) slot = 0, phase ^= 1;
+    }
+    const float2 moments = sums.template finish<kSharers>(p_.product.k, p_.eps, has_mean());
+    if (index() % kSharers == 0) shared_.rows[row] = moments;
+    arrive(&shared_.normed);
+  }
+
+ private:
+  __device__ static int index() { return threadIdx.x - C::kConsumers - kWarp; }
+  __device__ bool has_mean() const { return p_.column_sums != nullptr; }
+
+  static constexpr int kSharers = C::kNormed ? C::kSummers / C::kRows : 1;  // threads of a row
+  static constexpr int kUnits = C::kLine / 16 / kSharers;                   // that each has of a line
+
+  __device__ static int first_unit() { return index() % kSharers * kUnits; }
+  __device__ static const uint4& unit_at(uint32_t line, int row, int chunk, int unit) {
+    return shared_at<uint4>(line + chunk * C::kBoxBytes + (unit ^ row % 8) * 16);
+  }
+  // A thread's share of a row in a stage; all loads are on their way before the first sum.
+  __device__ static void add_all(uint32_t line, int row, MomentSums<T>& sums) {
+    uint4 words[C::kChunks][kUnits];
+#pragma unroll
+    for (int chunk = 0; chunk < C::kChunks; ++chunk)
+#pragma unroll
+      for (int j = 0; j < kUnits; ++j) words[chunk][j] = unit_at(line, row, chunk, first_unit() + j);
+#pragma unroll
+    for (int chunk = 0; chunk < C::kChunks; ++chunk)
+#pragma unroll
+      for (int j = 0; j < kUnits; ++j) sums.add(words[chunk][j]);
+  }
+  // Of the last stage, in which `left` elements of a row are there.
+  __device__ static void add_some(uint32_t line, int row, int left, MomentSums<T>& sums) {
+#pragma unroll 1
+    for (int chunk = 0; chunk < C::kChunks; ++chunk)
+#pragma unroll 1
+      for (int unit = first_unit(); unit < first_unit() + kUnits; ++unit)
+        if (chunk * C::kChunk + unit * 8 < left) sums.add(unit_at(line, row, chunk, unit));
+  }
+
+  const ClusterProduct& p_;
+  typename C::Shared& shared_;
+  const ClusterPlace<C>& at_;
 };
 
 // 16-bit elements by `wgmma`, one tile a block. One thread has boxes of a and b copied ahead: those of b, where it and the bias are
@@ -263,8 +373,9 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_clusters(const __grid_
     fetch_map(p.b), fetch_map(p.a);
     for (int slot = 0; slot < C::kStages; ++slot) {
       init_barrier(&shared.full[slot], 1);
-      init_barrier(&shared.empty[slot], C::kDown * C::kConsumers / kWarp);
+      init_barrier(&shared.empty[slot], (C::kDown * C::kConsumers + C::kSummers) / kWarp);
     }
+    init_barrier(&shared.normed, C::kSummers);
     fence_barrier_init();
   }
   __syncthreads();
@@ -272,6 +383,8 @@ __global__ void __launch_bounds__(C::kThreads, 1) product_clusters(const __grid_
   if (!p.product.constant_b) wait_for_earlier();
   if (threadIdx.x < C::kConsumers) {
     ClusterMaker<C>(p, shared, at).run();
+  } else if (threadIdx.x >= C::kConsumers + kWarp) {
+    if constexpr (C::kNormed) ClusterSummer<C>(p, shared, at).run();
   } else {
     if (threadIdx.x == C::kConsumers) ClusterBringer<C>{p, shared, at}.run();
     __syncwarp();

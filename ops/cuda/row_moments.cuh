@@ -25,17 +25,21 @@ template <class T>
 struct MomentSums {
   float first = 0, sum = 0, square = 0;
 
-  __device__ void add(const uint4& words) { add(words.x), add(words.y), add(words.z), add(words.w); }
-  __device__ void add(uint32_t bits) {
-    const float2 pair = widen_pair<T>(bits);
-    const float x = pair.x - first, y = pair.y - first;
-    sum += x + y;
-    square = fmaf(x, x, fmaf(y, y, square));
+  __device__ void add(const uint4& words) {
+    const float2 x = less_first(words.x), y = less_first(words.y), z = less_first(words.z), w = less_first(words.w);
+    sum += ((x.x + x.y) + (y.x + y.y)) + ((z.x + z.y) + (w.x + w.y));
+    square += fmaf(x.x, x.x, fmaf(x.y, x.y, fmaf(y.x, y.x, y.y * y.y))) +
+              fmaf(z.x, z.x, fmaf(z.y, z.y, fmaf(w.x, w.x, w.y * w.y)));
   }
-  // With those of the warp's other parts.
+  __device__ float2 less_first(uint32_t bits) const {
+    const float2 pair = widen_pair<T>(bits);
+    return {pair.x - first, pair.y - first};
+  }
+  // With those of the other parts, in kLanes neighbouring lanes.
+  template <int kLanes = kWarp>
   __device__ float2 finish(int k, float eps, bool has_mean) {
 #pragma unroll
-    for (int step = 1; step < kWarp; step *= 2) {
+    for (int step = 1; step < kLanes; step *= 2) {
       sum += __shfl_xor_sync(~0u, sum, step);
       square += __shfl_xor_sync(~0u, square, step);
     }

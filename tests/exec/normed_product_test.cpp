@@ -20,6 +20,8 @@ struct Form {
   int heads = 0, head_width = 64;  // turned; 0: none
   size_t steps = 2;
   std::string rotary = "";  // attributes
+  std::string kernel = "wgmma_tiles";
+  int mean = 20;  // at most
 };
 
 std::string num(int value) { return std::to_string(value); }
@@ -33,7 +35,7 @@ std::string text_of(const Form& form, const std::string& dtype, bool wide = fals
     return wide ? line + name + " = Cast(" + name + ") {to=f32}\n" : line;
   };
   std::string text = "input x0: f32 " + rows + k + "\ninput r0: f32 " + rows + "1\n" +
-                     "size = Max(Add(Sin(r0), 0.8), 0)\nmean = Mul(Sin(Mul(r0, 1.3)), 20)\n" +
+                     "size = Max(Add(Sin(r0), 0.8), 0)\nmean = Mul(Sin(Mul(r0, 1.3)), " + num(form.mean) + ")\n" +
                      "x = Cast(Add(Mul(Sin(Mul(x0, 0.7)), size), mean)) {to=" + dtype + "}\n" +
                      (wide ? "x = Cast(x) {to=f32}\n" : "") + constant("w", k + "x" + n) + constant("b", n);
   text += "y = MatMul(" + form.norm + ", w, " + form.bias + ") {activation=" + form.activation + "}\n";
@@ -52,7 +54,7 @@ void expect_as_in_f32(const Form& form) {
   const std::string text = text_of(form, "bf16");
   const auto plan = plan_of(graph_of(text)), reference = plan_of(graph_of(text_of(form, "bf16", true)));
   ASSERT_THAT(plan->runs, SizeIs(1)) << plan->to_text();
-  EXPECT_EQ(plan->runs[0].kernel->name, "wgmma_tiles");
+  EXPECT_EQ(plan->runs[0].kernel->name, form.kernel);
   EXPECT_EQ(plan->runs[0].count, form.steps) << plan->to_text();
   ASSERT_THAT(reference->runs, SizeIs(0));
   const std::vector<Tensor> found = run_plan(*plan), wanted = run_plan(*reference);
@@ -77,6 +79,20 @@ TEST(NormedProduct, IsAsItsStepsInF32) {
   for (const Form& form : forms) expect_as_in_f32(form);
 }
 
+TEST(NormedProduct, OfFewRowsIsAsItsStepsInF32) {
+  if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
+  Form forms[] = {{1, 128, 64, 2560}, {2, 60, 72, 2568},   {1, 113, 648, 4168}, {1, 128, 8, 4096},
+                  {1, 112, 8, 2504},  {1, 128, 320, 2176}, {1, 127, 768, 2560}, {1, 128, 320, 2560}};
+  forms[1].activation = "silu", forms[1].bias = "_";
+  forms[2].norm = forms[4].norm = "RmsNorm(x) {eps=0.001}";
+  for (const size_t i : {2, 3, 5}) forms[i].activation = "gelu";
+  forms[7].mean = 2000;
+  for (Form& form : forms) {
+    form.kernel = "wgmma_clusters";
+    expect_as_in_f32(form);
+  }
+}
+
 // A second run finds the memory of the run's own as the first left it.
 TEST(NormedProduct, GivesTheSameEachTime) {
   if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
@@ -88,14 +104,16 @@ TEST(NormedProduct, GivesTheSameEachTime) {
 
 TEST(NormedProduct, RowsThatAreNotNumbersAreNaNAlone) {
   if (tests_the_cpu()) GTEST_SKIP() << "a kernel of CUDA";
-  std::string text = text_of({1, 512, 64, 3200}, "bf16");
-  text.replace(text.find("mean = Mul(Sin(Mul(r0, 1.3)), 20)"), 33, "mean = Div(r0, Sub(r0, 7))");  // row 7: inf
-  const auto plan = plan_of(graph_of(text)), alone = plan_of(graph_of(text), {.skip_passes = {"runs"}});
-  ASSERT_THAT(plan->runs, SizeIs(1)) << plan->to_text();
-  const std::vector<double> found = values_of(run_plan(*plan)[0]), wanted = values_of(run_plan(*alone)[0]);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    ASSERT_EQ(std::isnan(wanted[i]), i / 3200 == 7) << i;
-    ASSERT_EQ(std::isnan(found[i]), i / 3200 == 7) << i;
+  for (const int rows : {512, 128}) {
+    std::string text = text_of({1, rows, 64, 3200}, "bf16");
+    text.replace(text.find("mean = Mul(Sin(Mul(r0, 1.3)), 20)"), 33, "mean = Div(r0, Sub(r0, 7))");  // row 7: inf
+    const auto plan = plan_of(graph_of(text)), alone = plan_of(graph_of(text), {.skip_passes = {"runs"}});
+    ASSERT_THAT(plan->runs, SizeIs(1)) << plan->to_text();
+    const std::vector<double> found = values_of(run_plan(*plan)[0]), wanted = values_of(run_plan(*alone)[0]);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(std::isnan(wanted[i]), i / 3200 == 7) << i;
+      ASSERT_EQ(std::isnan(found[i]), i / 3200 == 7) << i;
+    }
   }
 }
 
@@ -105,6 +123,8 @@ TEST(NormedProduct, LeavesOthers) {
   for (const auto& [form, from, to] :
        {std::tuple{Form{1, 256, 64, 6400}, "", ""},                             // few rows
         std::tuple{Form{1, 512, 64, 2048}, "", ""},                             // few tiles
+        std::tuple{Form{1, 104, 64, 3840}, "", ""},                             // rows of half a tile
+        std::tuple{Form{1, 128, 776, 3840}, "", ""},                            // few deep rows
         std::tuple{Form{1, 1024, 64, 4096}, "", ""},                            // many tiles
         std::tuple{plain, "LayerNorm(x) {eps=0.001}", "LayerNorm(x) {eps=0}"},  //
         std::tuple{plain, "LayerNorm(x) {", "LayerNorm(x, g, g) {"},            // with factors
