@@ -16,12 +16,13 @@
 namespace plica {
 namespace {
 
-// The Rotary that a value is a view or a multiple of; kNone where there is none.
+// The Rotary that a value is a view or a multiple of, or of its first channels; kNone where there is none.
 NodeId rotary_behind(const Graph& graph, ValueId value) {
   NodeId id = graph.value(value).producer;
   while (id != kNone && graph.node(id).op != &rotary_op) {
     const Node& node = graph.node(id);
-    if (!node.op->is_view && !(node.op == &map_op && node.inputs.size() == 1)) return kNone;
+    const bool passes = node.op->is_view || node.op == &concat_op || (node.op == &map_op && node.inputs.size() == 1);
+    if (!passes) return kNone;
     id = graph.value(node.inputs[0]).producer;
   }
   return id;

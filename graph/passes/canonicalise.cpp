@@ -39,7 +39,12 @@ bool is_from_the_start(Match& m) {
   return all("$s", 0) && all("$t", 1);
 }
 
+// A part that is read itself, as by the rotation of some channels, stays what its own parts are cut from.
 bool compose_slices(Match& m) {
+  const Graph& graph = m.graph();
+  const auto& users = graph.value(m.value("part")).users;
+  if (!std::all_of(users.begin(), users.end(), [&](NodeId user) { return graph.node(user).op == &slice_op; }))
+    return false;
   const auto &starts = m.list("$s"), &steps = m.list("$t"), &outer_starts = m.list("$s2"), &outer_steps = m.list("$t2");
   std::vector<int64_t> from(starts.size()), by(starts.size());
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -228,7 +233,9 @@ constexpr Rule kRules[] = {
      compose_perms},
     {"transpose_reshape_transpose", "y = Transpose(Reshape(Transpose(x) {perm=$p}) {shape=$s}) {perm=$q}",
      "y = Reshape(x) {shape=$shape}", transposes_cancel},
-    {"slice_slice", "y = Slice(Slice(x) {starts=$s, sizes=$n, steps=$t}) {starts=$s2, sizes=$n2, steps=$t2}",
+    {"slice_slice",
+     R"(part = Slice(x) {starts=$s, sizes=$n, steps=$t}
+        y = Slice(part) {starts=$s2, sizes=$n2, steps=$t2})",
      "y = Slice(x) {starts=$from, sizes=$n2, steps=$by}", compose_slices},
     {"row_or_column", "y = Reshape(Slice(Reshape(x) {shape=$cut}) {starts=$s, sizes=$n, steps=$t}) {shape=$to}",
      "y = Slice(Reshape(x) {shape=$whole}) {starts=$from, sizes=$to, steps=$by}", is_row_or_column},

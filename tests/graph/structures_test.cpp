@@ -38,6 +38,12 @@ TEST(Structures, QueriesAndKeysAreRotatedOnce) {
               ElementsAre(Pair("attention", 1), Pair("rotary", 2)));
 }
 
+TEST(Structures, SomeChannelsOfQueriesAndKeysAreRotatedOnce) {
+  EXPECT_THAT(counted(std::string(kRotated) +
+                      "a = Concat(r, q) {axis=2}\nb = Concat(s, k) {axis=2}\ny = Attention(a, b, v)\noutput y\n"),
+              ElementsAre(Pair("attention", 1), Pair("rotary", 1)));
+}
+
 TEST(Structures, SpectraThatAreMultipliedAreNotRotated) {
   const auto rotated = [](const std::string& width, const std::string& rest) {
     return counted("input x: f32 3x5x" + width + "\nconstant c: f32 5x" + width + "\nconstant w: f32 10x8\n" +
