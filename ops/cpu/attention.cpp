@@ -158,6 +158,8 @@ HWY_INLINE int64_t add_values(const float* v, int64_t v_stride, const float* wei
   return e;
 }
 
+constexpr float kHidden = -1e9f;  // a term beside which the scores of other keys are nothing
+
 struct Keys {
   int64_t first, last;
 };
@@ -280,8 +282,8 @@ void add_up(const AttentionHead& h, const BlockTerms& terms, const Keys& keys, R
   }
 }
 
-// Marks rows that what the block has left out or hidden may change: without any weight where keys with a term of -1e9 or less are
-// left out, and what is not finite where a key that is hidden from the row may have made it so.
+// Marks rows that what the block has left out or hidden may change: whose own keys are all hidden where keys with a term of -1e9 or
+// less are left out, and what is not finite where a key that is hidden from the row may have made it so.
 template <int kVectors>
 bool find_strays(const AttentionHead& h, const BlockTerms& terms, const Running<kVectors>& running, const Scratch& s,
                  float* is_stray) {
@@ -289,7 +291,7 @@ bool find_strays(const AttentionHead& h, const BlockTerms& terms, const Running<
   bool any = false;
   for (int j = 0; j < kVectors; ++j) {
     V stray = hn::Zero(d);
-    if (terms.hides) stray = hn::IfThenElse(hn::Eq(running.sum[j], stray), hn::Set(d, 1.0f), stray);
+    if (terms.hides) stray = hn::IfThenElse(hn::Le(running.top[j], hn::Set(d, kHidden / 2)), hn::Set(d, 1.0f), stray);
     V spoilt = hn::Mul(running.sum[j], hn::Zero(d));
     for (int64_t e = 0; e < h.value_width && terms.causal; ++e)
       spoilt = hn::MulAdd(hn::Load(d, s.sums + (e * kVectors + j) * kLanes), hn::Zero(d), spoilt);
@@ -333,7 +335,6 @@ void attend_block(const AttentionHead& h, int64_t first, const BlockTerms& terms
 }
 
 void add_keys(const ScoreTerms& t, float* values, BlockTerms& block) {
-  constexpr float kHidden = -1e9f;  // beside it the scores of other keys are nothing
   int64_t first = block.last_key, last = block.first_key;
   for (int64_t key = block.first_key; key < block.last_key; ++key) {
     float value = (t.bias.data ? *t.bias.at(0, key) : 0) + (t.mask.data ? *t.mask.at(0, key) : 0);

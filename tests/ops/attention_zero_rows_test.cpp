@@ -141,12 +141,14 @@ TEST_P(AttentionZeroRows, OfHiddenKeysAlone) {
   const OperandSpec late = values({2, 70, 24}, [](auto row, auto, double x) { return row > 57 ? 0 : x; });
   const OperandSpec first = values({1, 70}, [](auto, auto key, double) { return key < 20 ? -1e9 : 0; });
   const OperandSpec last = values({1, 70}, [](auto, auto key, double) { return key < 50 ? 0 : -1e9; });
-  const OperandSpec window = values({70, 70}, [](auto row, auto key, double) {
-    return std::abs(row - key) > 8 ? -static_cast<double>(INFINITY) : 0;
-  });
+  const auto window = [](double hidden) {
+    return values({70, 70}, [hidden](auto row, auto key, double) { return std::abs(row - key) > 8 ? hidden : 0; });
+  };
   for (const OperandSpec& gate : {none, k}) {
     table_.cases.push_back({"padding ahead", causal, {early, k, k, none, first, gate}, {DType::kF32}});
-    table_.cases.push_back({"padding behind a window", op(), {late, k, k, window, last, gate}, {DType::kF32}});
+    for (const double hidden : {-static_cast<double>(INFINITY), -1e9})
+      table_.cases.push_back(
+          {"padding behind a window", op(), {late, k, k, window(hidden), last, gate}, {DType::kF32}});
   }
 }
 
