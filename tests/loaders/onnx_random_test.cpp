@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/harness/one_op.h"
 
 namespace plica::onnx {
@@ -44,6 +46,14 @@ TEST(OnnxRandom, WhatHoldsForSomeNumbersIsRefused) {
         HasSubstr("from 0.000000 to 1.000000 are compared with 0.250000, wanted a number that decides for all"));
   EXPECT_THAT(error_of(compared("LessOrEqual", 0)), HasSubstr("wanted a number that decides"));
   EXPECT_THAT(error_of(compared("Greater", 0)), HasSubstr("wanted a number that decides"));
+}
+
+// A NaN is neither above nor below any of them.
+TEST(OnnxRandom, WhatIsNoNumberDecidesNothing) {
+  OneOp op = compared("Less", 2);
+  auto& bounds = *op.graph().mutable_initializer(0);
+  bounds = raw_tensor<float>("bounds", proto::TensorProto::FLOAT, {3}, {2, std::nanf(""), 2});
+  EXPECT_THAT(error_of(op), HasSubstr("wanted a number that decides"));
 }
 
 TEST(OnnxRandom, NumbersThatAreReadAreRefused) {

@@ -1,6 +1,7 @@
 #include "loaders/onnx/ops/random.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "loaders/onnx/ops/tables.h"
 #include "runtime/core/shape.h"
@@ -43,8 +44,9 @@ Status give_comparison(Lowering& n, size_t left, size_t right, bool or_equal) {
   if (num_elements(shape) == 0) return n.give(n.full(0, DType::kBool, std::move(shape)));
   const auto [least, most] = std::minmax_element(bounds.begin(), bounds.end());
   // Numbers are `low` at the least and below `high`.
-  const bool above = *least >= random.high;
-  const bool below = on_left != or_equal ? *most <= random.low : *most < random.low;
+  const bool are_numbers = std::ranges::none_of(bounds, [](double bound) { return std::isnan(bound); });
+  const bool above = are_numbers && *least >= random.high;
+  const bool below = are_numbers && (on_left != or_equal ? *most <= random.low : *most < random.low);
   if (!above && !below)
     return unsupported("random numbers from " + std::to_string(random.low) + " to " + std::to_string(random.high) +
                        " are compared with " + std::to_string(*least) +
