@@ -1,7 +1,6 @@
 #include "loaders/fasta/fasta.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "runtime/core/result.h"
