@@ -61,6 +61,13 @@ TEST(OnnxRandom, NumbersThatAreReadAreRefused) {
   EXPECT_THAT(error_of(compared("Mul", 1)), HasSubstr("'random' are random numbers, which are not made here"));
 }
 
+TEST(OnnxRandom, BoundsAreApart) {
+  for (const float high : {1.0f, 0.5f, std::nanf("")})
+    EXPECT_THAT(
+        error_of(OneOp("RandomUniform").attr("shape", std::vector<int64_t>{4}).attr("low", 1.0f).attr("high", high)),
+        HasSubstr("wanted 'low' below 'high'"));
+}
+
 TEST(OnnxRandom, ShapesAndBoundsAreAttributes) {
   OneOp op("RandomUniform");
   op.attr("shape", std::vector<int64_t>{4}).attr("low", 2.0f).attr("high", 3.0f).constant<float>({}, {2});

@@ -13,6 +13,9 @@ Status give_uniform(Lowering& n, Shape shape) {
   PLICA_CHECK(check_shape(shape));
   PLICA_TRY(const double low, n.real("low", 0));
   PLICA_TRY(const double high, n.real("high", 1));
+  if (!(low < high))
+    return invalid_model("random numbers from " + std::to_string(low) + " to " + std::to_string(high) +
+                         ", wanted 'low' below 'high'");
   return n.give_random({std::move(shape), low, high});
 }
 
